@@ -1,0 +1,1 @@
+"""What all games share: declared games, compiled worlds, the PettingZoo faces, one canvas."""

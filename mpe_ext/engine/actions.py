@@ -1,0 +1,116 @@
+"""Checking actions before anything is changed, and handing them to the kernels.
+
+Discrete actions out of range are an error; continuous ones are clipped to their box, NaN is an error. Errors name the
+agent, the value and the range. (PettingZoo's own out-of-bounds wrapper costs half the speed and asserts without the
+value.)
+"""
+
+import math
+import numbers
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from mpe_ext.engine.params import nearest
+
+
+def positive_int(name: str, value: Any) -> int:
+    """`value` as an int >= 1, or ValueError."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise ValueError(f"{name}={value!r}: must be an integer >= 1")
+    return int(value)
+
+
+def check_names(actions: Mapping[str, Any], possible_agents: list[str]) -> None:
+    """KeyError for a name that never existed, TypeError for something that is no dict."""
+    if not isinstance(actions, Mapping):
+        raise TypeError(f"actions must be a dict from agent to action, not {type(actions).__name__}")
+    for name in actions:
+        if name not in possible_agents:
+            known = ", ".join(possible_agents)
+            raise KeyError(f"no agent is called {name!r}{nearest(name, possible_agents)} (agents: {known})")
+
+
+# One world ----------------------------------------------------------------------------------------------------
+
+
+def check_one(agent: str, space: spaces.Space, action: Any) -> Any:
+    """One world's action in the form that `store_one` takes: an int, or a clipped float array."""
+    if isinstance(space, spaces.Discrete):
+        try:
+            value = operator.index(action)  # ints, numpy ints and 0-d integer arrays
+        except TypeError:
+            raise TypeError(
+                f"action of {agent!r} is {action!r} ({_kind(action)}): must be one integer in 0 .. {space.n - 1}"
+            ) from None
+        if not 0 <= value < space.n:
+            raise ValueError(f"action of {agent!r} is {value}: must be an integer in 0 .. {space.n - 1}")
+        return value
+    array = _numbers(agent, action, space.shape)
+    if math.isnan(array.sum()) and np.isnan(array).any():
+        raise ValueError(f"action of {agent!r} is {action!r}: NaN is not an action")
+    return np.clip(array, space.low, space.high)
+
+
+# A batch ------------------------------------------------------------------------------------------------------
+
+
+def write(env: Any, actions: Mapping[str, Any]) -> None:
+    """Check all actions of a vector environment, then store them for its kernels."""
+    e = env._shared
+    check_names(actions, env.possible_agents)
+    checked = []
+    for i, agent in enumerate(env.possible_agents):
+        if agent in actions:
+            checked.append((i, _check_batch(env, i, agent, actions[agent])))
+        elif e.acting[:, i].any():
+            raise KeyError(f"no action for {agent!r}, which acts in {int(e.acting[:, i].sum())} worlds")
+    for i, array in checked:
+        if array.ndim == 1:
+            e.actions[:, i] = array
+        else:
+            e.controls[:, i, : array.shape[1]] = array
+
+
+def _check_batch(env: Any, i: int, agent: str, value: Any) -> np.ndarray:
+    space, n = env.action_space(agent), env.num_envs
+    acting = env._shared.acting[:, i]
+    if isinstance(space, spaces.Discrete):
+        array = np.asarray(value)
+        if array.shape != (n,) or array.dtype.kind not in "iu":
+            raise _shape_error(TypeError, agent, array, f"integers [{n}]")
+        if array.min() < 0 or array.max() >= space.n:
+            wrong = np.flatnonzero(((array < 0) | (array >= space.n)) & acting)
+            if wrong.size:
+                raise ValueError(
+                    f"action of {agent!r} in world {wrong[0]} is {array[wrong[0]]}: "
+                    f"must be an integer in 0 .. {space.n - 1}"
+                )
+        return array
+    assert isinstance(space, spaces.Box)
+    array = _numbers(agent, value, (n, *space.shape))
+    if math.isnan(array.sum()):
+        wrong = np.flatnonzero(np.isnan(array).any(axis=1) & acting)
+        if wrong.size:
+            raise ValueError(f"action of {agent!r} in world {wrong[0]} is {array[wrong[0]]}: NaN is not an action")
+    return np.clip(array, space.low, space.high)
+
+
+def _numbers(agent: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.asarray(value)
+    if array.shape != shape or array.dtype.kind not in "fiu":
+        raise _shape_error(TypeError, agent, array, f"numbers {list(shape)}")
+    return array
+
+
+def _shape_error(error: type[Exception], agent: str, array: np.ndarray, wanted: str) -> Exception:
+    return error(f"action of {agent!r} is {array.dtype}{list(array.shape)}: must be {wanted}")
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array {value.dtype}{list(value.shape)}"
+    return type(value).__name__

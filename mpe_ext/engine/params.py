@@ -1,0 +1,101 @@
+"""A game's parameters: one frozen dataclass is the source of signature, validation, docs table and pickling.
+
+Each field is declared with `param`; `make` builds the dataclass from a preset and the user's keyword arguments.
+"""
+
+import dataclasses
+import difflib
+import math
+import numbers
+from typing import Any
+
+
+def param(default: Any, doc: str, *, low: float | None = None, above: float | None = None,
+          choices: tuple = ()) -> Any:  # fmt: skip
+    """A dataclass field. `low` is the least value allowed, `above` a bound that must be exceeded.
+
+    The type that is demanded is the default's: bool, int, float (finite) or, with `choices`, one of those.
+    """
+    metadata = {"doc": doc, "low": low, "above": above, "choices": choices}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def nearest(name: str, known) -> str:
+    """`did you mean` for an error message, or nothing."""
+    match = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
+    return f"; did you mean {match[0]!r}?" if match else ""
+
+
+def _allowed(field: dataclasses.Field) -> str:
+    limits = field.metadata
+    if limits["choices"]:
+        return "one of " + ", ".join(repr(c) for c in limits["choices"])
+    kind = type(field.default)
+    text = {bool: "True or False", int: "an integer", float: "a finite number"}[kind]
+    if limits["low"] is not None:
+        text += f" >= {limits['low']:g}"
+    if limits["above"] is not None:
+        text += f" > {limits['above']:g}"
+    return text
+
+
+def _coerce(field: dataclasses.Field, value: Any) -> Any:
+    """The value in the field's own type, or None if it is not allowed (no parameter has None as a value)."""
+    limits = field.metadata
+    if limits["choices"]:
+        # True == 1, so compare types as well.
+        matches = [c for c in limits["choices"] if type(c) is type(value) and c == value]
+        return matches[0] if matches else None
+    kind = type(field.default)
+    if kind is bool:
+        return bool(value) if type(value).__name__ in ("bool", "bool_") else None
+    number = numbers.Integral if kind is int else numbers.Real
+    if not isinstance(value, number) or type(value).__name__ in ("bool", "bool_"):
+        return None
+    value = kind(value)
+    if not math.isfinite(value):
+        return None
+    if limits["low"] is not None and value < limits["low"]:
+        return None
+    if limits["above"] is not None and value <= limits["above"]:
+        return None
+    return value
+
+
+def make(cls: type, presets: dict[str, dict[str, Any]], arguments: dict[str, Any]) -> Any:
+    """Build `cls`: the preset's values, overridden by `arguments`.
+
+    Raises:
+        TypeError: an argument that does not exist.
+        ValueError: a value that is not allowed; whatever `cls.__post_init__` finds contradictory.
+    """
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    for name in arguments:
+        if name not in fields:
+            raise TypeError(f"unknown argument {name!r}{nearest(name, fields)} (known: {', '.join(fields)})")
+    preset = arguments.get("preset", next(iter(presets)))
+    if not isinstance(preset, str) or preset not in presets:
+        raise ValueError(f"preset={preset!r}: must be one of {', '.join(map(repr, presets))}")
+    values = {"preset": preset} | presets[preset] | arguments
+    checked = {}
+    for name, value in values.items():
+        checked[name] = _coerce(fields[name], value)
+        if checked[name] is None:
+            raise ValueError(f"{name}={value!r}: must be {_allowed(fields[name])}")
+    return cls(**checked)
+
+
+def table(cls: type, presets: dict[str, dict[str, Any]]) -> str:
+    """The Markdown table of all parameters, with one column of defaults for each preset."""
+    lines = [
+        "| parameter | " + " | ".join(f"`{p}`" for p in presets) + " | allowed | meaning |",
+        "|---" * (len(presets) + 3) + "|",
+    ]
+    for field in dataclasses.fields(cls):
+        if field.name == "preset":
+            defaults = [f"`{p!r}`" for p in presets]
+        else:
+            defaults = [f"`{values.get(field.name, field.default)!r}`" for values in presets.values()]
+        cells = [f"`{field.name}`", *defaults, _allowed(field).replace("|", "\\|"), field.metadata["doc"]]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,300 @@
+"""VectorEnv: a batch of worlds of one game, with Gymnasium's vector conventions for each agent."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from mpe_ext.engine import actions as act
+from mpe_ext.engine import shared as sh
+from mpe_ext.engine import threads
+from mpe_ext.engine.game import Game
+from mpe_ext.engine.jit import announce_compilation, arithmetic
+from mpe_ext.engine.random import stream_key
+from mpe_ext.engine.seeding import as_seed, entropy
+
+Arrays = dict[str, np.ndarray]
+
+
+class VectorEnv:
+    """`num_envs` worlds of one game, stepped together.
+
+    Observations, rewards, terminations and truncations are dicts by agent of arrays with `num_envs` first
+    (float32 observations, float64 rewards, bool flags). `infos[agent][key]` are arrays as well; beside the agents stand
+    `infos["acting"]`, bool[num_envs, agents], and, with same-step autoreset on steps in which episodes ended,
+    `infos["final_obs"][agent]` (full width; rows of `infos["_final_obs"]` count). Rewards, flags and infos of such a
+    step speak of the episode that ended, the observations of the new one.
+
+    Args:
+        game: what to play.
+        num_envs: number of worlds.
+        num_threads: threads to use; None for all cores. Results do not depend on it.
+        autoreset_mode: `gymnasium.vector.AutoresetMode` or its name in lower case.
+        copy: False hands out views of arrays that the next call overwrites.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        num_envs: int = 1,
+        num_threads: int | None = None,
+        autoreset_mode: AutoresetMode | str = "same_step",
+        copy: bool = True,
+    ):
+        self.num_envs = act.positive_int("num_envs", num_envs)
+        self.num_threads = (
+            threads.available_cpus() if num_threads is None else act.positive_int("num_threads", num_threads)
+        )
+        self.autoreset_mode = _autoreset_mode(autoreset_mode)
+        self.copy = copy
+        self.game = game
+        self.possible_agents = list(game.agents)
+        self.metadata = {
+            "name": game.name,
+            "render_fps": game.render_fps,
+            "autoreset_mode": self.autoreset_mode,
+        }
+        self._max_cycles = game.params.max_cycles
+        self._rules = game.numbers()
+        self._shared = sh.allocate(self.num_envs, len(game.agents), game.control_width)
+        self._state = game.allocate(self.num_envs)
+        self._seeded = False  # streams exist
+        self._started = False  # every world has been reset
+        self._connect()
+
+    def _connect(self) -> None:
+        """Views that are handed out, and the tuples that kernels take."""
+        e, game = self._shared, self.game
+        self._tuples = (tuple(e), tuple(self._state), tuple(self._rules))
+        self._observations = game.observations(self._state)
+        own = game.infos(self._state)
+        self._infos: dict[str, Arrays] = {}
+        for i, agent in enumerate(self.possible_agents):
+            engine = {"episode_return": e.episode_return[:, i], "episode_length": e.episode_length[:, i]}
+            self._infos[agent] = own[agent] | engine
+        self._info_at_reset = [(v, v[0]) for infos in self._infos.values() for v in infos.values()]
+        self._final: Arrays = {}
+
+    # Spaces ---------------------------------------------------------------------------------------------------
+
+    def observation_space(self, agent: str) -> spaces.Space:
+        """Space of one world's observation; always the same object."""
+        return self.game.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space:
+        """Space of one world's action; always the same object."""
+        return self.game.action_spaces[agent]
+
+    @property
+    def state_space(self) -> spaces.Box:
+        """Space of one world's row of `state()`."""
+        return self.game.state_space
+
+    @property
+    def max_cycles(self) -> int:
+        """Steps after which an episode is truncated. May be assigned; counts from the next step on."""
+        return self._max_cycles
+
+    @max_cycles.setter
+    def max_cycles(self, value: int) -> None:
+        self._max_cycles = act.positive_int("max_cycles", value)
+
+    # Episodes -------------------------------------------------------------------------------------------------
+
+    def reset(
+        self, seed: int | Sequence[int] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Begin new episodes.
+
+        Args:
+            seed: an int s gives world w the stream (s, w), world 0 the one of the single environment with seed s;
+                a sequence gives world w the stream of the single environment with the w-th seed; None goes on with
+                the streams as they are (the first time: from the system's entropy).
+            options: `{"reset_mask": bool[num_envs]}` begins anew in these worlds only. Other keys are ignored.
+        """
+        mask = self._reset_mask(options)
+        if seed is not None or not self._seeded:
+            self._seed(seed, mask)
+        self._shared.begin[:] = mask
+        self._clear_returned(mask)
+        self._run(self.game.kernels.reset)
+        self._shared.begin[:] = False
+        self._started = True
+        return self._out(self._observations), self._info_dict()
+
+    def step(self, actions: Mapping[str, Any]) -> tuple[dict, dict, dict, dict, dict[str, Any]]:
+        """Play one step in every world.
+
+        Args:
+            actions: by agent, integers [num_envs] for `Discrete`, numbers [num_envs, k] for `Box` (clipped to it).
+                Whoever acts in no world may be missing; entries of worlds where an agent does not act are not looked at.
+
+        Raises:
+            RuntimeError: before `reset`, or with `autoreset_mode="disabled"` when a world's episode is over.
+            KeyError, TypeError, ValueError: an unknown or missing agent, a wrong dtype, shape or value; nothing has
+                changed then.
+        """
+        e, mode = self._shared, self.autoreset_mode
+        if not self._started:
+            raise RuntimeError("step() before reset(): call reset() first")
+        if mode is AutoresetMode.DISABLED and e.done.any():
+            over = np.flatnonzero(e.done)
+            raise RuntimeError(
+                f"the episodes of {over.size} worlds are over (the first is world {over[0]}): "
+                "reset them with options={'reset_mask': ...} before the next step"
+            )
+        act.write(self, actions)
+        if mode is AutoresetMode.NEXT_STEP and e.done.any():
+            e.begin[:] = e.done
+            self._clear_returned(e.begin)
+            self._run(self.game.kernels.reset)
+        ended = self._run(self.game.kernels.step, self._max_cycles)
+        if not (ended and mode is AutoresetMode.SAME_STEP):
+            return (*self._returned(), self._info_dict())
+        done = e.done.copy()
+        self._keep_final_observations(done, everywhere=ended == self.num_envs)
+        e.begin[:] = done
+        self._run(self.game.kernels.reset)
+        e.begin[:] = False
+        infos = self._info_dict()
+        infos["final_obs"] = self._out(self._final)
+        infos["_final_obs"] = done
+        return (*self._returned(), infos)
+
+    def state(self) -> np.ndarray:
+        """The global state, [num_envs, size]."""
+        view = self.game.global_state(self._state)
+        return view.copy() if self.copy else view
+
+    # Snapshots ------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """All that the future depends on, mid-episode or not, as copies of arrays by name."""
+        arrays = {**self._shared._asdict(), **self._state._asdict()}
+        flags = {"max_cycles": self._max_cycles, "seeded": self._seeded, "started": self._started}
+        return {k: v.copy() for k, v in arrays.items()} | {k: np.array(v) for k, v in flags.items()}
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Return to a `snapshot()` (of this game, with as many worlds). Observations are written anew from the state.
+
+        Raises:
+            ValueError: an array is missing, unknown, of another shape or dtype, or not finite. Nothing has changed then.
+        """
+        mine = {**self._shared._asdict(), **self._state._asdict()}
+        known = {*mine, "max_cycles", "seeded", "started"}
+        if known != set(snapshot):
+            odd = ", ".join(sorted(known ^ set(snapshot)))
+            raise ValueError(f"the snapshot is not one of {self.game.name}: missing or unknown {odd}")
+        for name, array in mine.items():
+            new = np.asarray(snapshot[name])
+            if new.shape != array.shape or new.dtype != array.dtype:
+                raise ValueError(
+                    f"snapshot[{name!r}] is {new.dtype}{list(new.shape)}, must be {array.dtype}{list(array.shape)}"
+                )
+            if new.dtype.kind == "f" and not np.isfinite(new).all():
+                raise ValueError(f"snapshot[{name!r}] holds NaN or infinity; all values must be finite")
+        self.max_cycles = int(snapshot["max_cycles"])
+        for name, array in mine.items():
+            array[...] = snapshot[name]
+        self._seeded, self._started = bool(snapshot["seeded"]), bool(snapshot["started"])
+        if self._started:
+            self._run(self.game.kernels.observe)
+
+    def __getstate__(self) -> dict[str, Any]:
+        make = {k: getattr(self, k) for k in ("num_envs", "num_threads", "autoreset_mode", "copy")}
+        return {"game": type(self.game), "arguments": self.game.arguments(), "make": make,
+                "snapshot": self.snapshot()}  # fmt: skip
+
+    def __setstate__(self, pickled: dict[str, Any]) -> None:
+        VectorEnv.__init__(self, pickled["game"].make(**pickled["arguments"]), **pickled["make"])
+        self.restore(pickled["snapshot"])
+
+    def close(self) -> None:
+        """Nothing is held open; for symmetry with Gymnasium. May be called any number of times."""
+
+    def __repr__(self) -> str:
+        return f"VectorEnv({self.game.name}, num_envs={self.num_envs})"
+
+    # ----------------------------------------------------------------------------------------------------------
+
+    def _run(self, kernel: Any, *arguments: Any) -> int:
+        def part(lo: int, hi: int) -> int:
+            return kernel(lo, hi, *arguments, *self._tuples)
+
+        if not getattr(kernel, "signatures", True):
+            announce_compilation(self.game.name, list(self.game.kernels))
+        with arithmetic():
+            return threads.run(part, self.num_envs, self.num_threads)
+
+    def _seed(self, seed: int | Sequence[int] | None, mask: np.ndarray) -> None:
+        e, worlds = self._shared, np.arange(self.num_envs, dtype=np.uint64)
+        if seed is None or isinstance(seed, int | np.integer):
+            number = entropy() if seed is None else as_seed(seed)
+            key = stream_key(np.full(self.num_envs, number, np.uint64), worlds)
+        else:
+            if len(seed) != self.num_envs:
+                raise ValueError(f"seed has {len(seed)} entries, must have one for each of {self.num_envs} worlds")
+            numbers = np.array([as_seed(s) for s in seed], np.uint64)
+            key = stream_key(numbers, np.zeros_like(worlds))
+        if not self._seeded:
+            mask = np.ones(self.num_envs, np.bool_)  # worlds outside the mask need a stream as well
+        e.key[mask] = key[mask]
+        e.counter[mask] = 0
+        self._seeded = True
+
+    def _reset_mask(self, options: Mapping[str, Any] | None) -> np.ndarray:
+        if not options or "reset_mask" not in options:
+            return np.ones(self.num_envs, np.bool_)
+        mask = np.asarray(options["reset_mask"])
+        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
+            raise ValueError(f"reset_mask is {mask.dtype}{list(mask.shape)}, must be bool[{self.num_envs}]")
+        if not self._started and not mask.all():
+            raise ValueError("reset_mask leaves worlds out, but no episode has begun: reset all of them first")
+        return mask
+
+    def _clear_returned(self, mask: np.ndarray) -> None:
+        """What reset() reports of a world: no reward, no flag, the infos of an episode in which nothing happened."""
+        e = self._shared
+        for array in (e.rewards, e.terminated, e.truncated):
+            array[mask] = 0
+        for view, value in self._info_at_reset:
+            view[mask] = value
+
+    def _keep_final_observations(self, done: np.ndarray, everywhere: bool) -> None:
+        where = True if everywhere else done[:, None]
+        for agent, view in self._observations.items():
+            if agent not in self._final:
+                self._final[agent] = np.zeros_like(view)
+            np.copyto(self._final[agent], view, where=where)
+
+    def _out(self, views: Arrays) -> Arrays:
+        return {k: v.copy() for k, v in views.items()} if self.copy else dict(views)
+
+    def _by_agent(self, array: np.ndarray) -> Arrays:
+        array = array.copy() if self.copy else array
+        return {agent: array[:, i] for i, agent in enumerate(self.possible_agents)}
+
+    def _returned(self) -> tuple[Arrays, Arrays, Arrays, Arrays]:
+        e = self._shared
+        return (
+            self._out(self._observations),
+            self._by_agent(e.rewards),
+            self._by_agent(e.terminated),
+            self._by_agent(e.truncated),
+        )
+
+    def _info_dict(self) -> dict[str, Any]:
+        infos: dict[str, Any] = {agent: self._out(views) for agent, views in self._infos.items()}
+        infos["acting"] = self._shared.acting.copy() if self.copy else self._shared.acting
+        return infos
+
+
+def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    if isinstance(mode, AutoresetMode):
+        return mode
+    modes = {m.name.lower(): m for m in AutoresetMode}
+    if mode not in modes:
+        raise ValueError(f"autoreset_mode={mode!r}: must be one of {', '.join(map(repr, modes))}")
+    return modes[mode]
