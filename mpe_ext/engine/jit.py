@@ -10,7 +10,7 @@ NUMBA_CACHE_DIR moves the folder, NUMBA_DISABLE_JIT=1 runs the same functions as
 import hashlib
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,9 @@ def _cache_folder() -> Path:
 
 
 CACHE_FOLDER = _cache_folder()
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+# Without numba's reference counts: a rule that takes tuples of arrays and branches would count every array up and down
+# at each call, which made a step five times slower. Kernels allocate nothing, so nothing needs counting.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 @contextmanager
@@ -56,6 +58,8 @@ def rule(function: Callable) -> Callable:
 
 def kernel(function: Callable) -> Callable:
     """Compile a loop over worlds, cached on disk where some folder is writable."""
+    if config.DISABLE_JIT:
+        return np.errstate(over="ignore")(function)  # 64-bit wrap-around is meant; only plain Python warns of it
     with _cache_folder_in_force():
         try:
             return numba.njit(**_OPTIONS, cache=True)(function)
@@ -65,15 +69,10 @@ def kernel(function: Callable) -> Callable:
 
 def announce_compilation(name: str, kernels: list[Any]) -> None:
     """Tell the user, in one line on stderr, that the next seconds go into compiling `kernels` (if they do)."""
-    if config.DISABLE_JIT:
-        return
     for k in kernels:
+        if config.DISABLE_JIT or k.signatures:
+            continue
         pattern = f"{Path(k.py_func.__code__.co_filename).stem}.{k.py_func.__name__}-*.nbi"
-        if not k.signatures and not any(CACHE_FOLDER.rglob(pattern)):
+        if not any(CACHE_FOLDER.rglob(pattern)):
             print(f"mpe_ext: compiling {name}, once (about 20 s)", file=sys.stderr, flush=True)
             return
-
-
-def arithmetic() -> AbstractContextManager:
-    """64-bit wrap-around is meant; plain Python (no JIT) would warn of it at every random number."""
-    return np.errstate(over="ignore") if config.DISABLE_JIT else nullcontext()

@@ -44,6 +44,7 @@ class GameParallelEnv(ParallelEnv):
     def _connect(self, worlds: VectorEnv) -> None:
         """Everything that a step reads, looked up once: a step takes a few microseconds in all."""
         self._worlds = worlds
+        self._step_kernel, self._tuples = self.game.kernels.step, worlds._tuples
         e = worlds._shared
         self._actions, self._controls = e.actions[0], e.controls[0]
         self._rewards, self._terminated, self._truncated = e.rewards[0], e.terminated[0], e.truncated[0]
@@ -116,7 +117,7 @@ class GameParallelEnv(ParallelEnv):
                 self._actions[self._index[agent]] = action
             else:
                 self._controls[self._index[agent], : len(action)] = action
-        self._worlds._run(self.game.kernels.step, self._worlds._max_cycles)
+        self._step_kernel(0, 1, self._worlds._max_cycles, *self._tuples)
 
         rewards, terminations, truncations = (
             dict(zip(self.possible_agents, array.tolist(), strict=True))

@@ -11,7 +11,7 @@ from mpe_ext.engine import actions as act
 from mpe_ext.engine import shared as sh
 from mpe_ext.engine import threads
 from mpe_ext.engine.game import Game
-from mpe_ext.engine.jit import announce_compilation, arithmetic
+from mpe_ext.engine.jit import announce_compilation
 from mpe_ext.engine.random import stream_key
 from mpe_ext.engine.seeding import as_seed, entropy
 
@@ -115,6 +115,8 @@ class VectorEnv:
             options: `{"reset_mask": bool[num_envs]}` begins anew in these worlds only. Other keys are ignored.
         """
         mask = self._reset_mask(options)
+        if not self._started:
+            announce_compilation(self.game.name, [self.game.kernels.reset, self.game.kernels.step])
         if seed is not None or not self._seeded:
             self._seed(seed, mask)
         self._shared.begin[:] = mask
@@ -223,10 +225,7 @@ class VectorEnv:
         def part(lo: int, hi: int) -> int:
             return kernel(lo, hi, *arguments, *self._tuples)
 
-        if not getattr(kernel, "signatures", True):
-            announce_compilation(self.game.name, list(self.game.kernels))
-        with arithmetic():
-            return threads.run(part, self.num_envs, self.num_threads)
+        return threads.run(part, self.num_envs, self.num_threads)
 
     def _seed(self, seed: int | Sequence[int] | None, mask: np.ndarray) -> None:
         e, worlds = self._shared, np.arange(self.num_envs, dtype=np.uint64)

@@ -258,25 +258,34 @@ def push_apart(w, s, p):
 
 
 @rule
+def advance(x, y, vx, vy, fx, fy, top, velocity_first):
+    """One step of a body's motion under force (fx, fy): its new position and velocity."""
+    new_vx = vx * (1.0 - DAMPING) + fx * DT
+    new_vy = vy * (1.0 - DAMPING) + fy * DT
+    speed = math.sqrt(new_vx * new_vx + new_vy * new_vy)
+    if speed > top:
+        new_vx = new_vx / speed * top
+        new_vy = new_vy / speed * top
+    if velocity_first:
+        vx, vy = new_vx, new_vy
+    # Else the position moves with the old velocity, as MPE does since PettingZoo 1.23.
+    x = min(max(x + vx * DT, -FAR), FAR)
+    y = min(max(y + vy * DT, -FAR), FAR)
+    return x, y, new_vx, new_vy
+
+
+@rule
 def move(w, s, p):
     for i in range(s.pos.shape[1]):
         if s.down[w, i] == IS_DOWN:
             continue
-        vx = s.vel[w, i, 0] * (1.0 - DAMPING) + s.force[w, i, 0] * DT
-        vy = s.vel[w, i, 1] * (1.0 - DAMPING) + s.force[w, i, 1] * DT
-        speed = math.sqrt(vx * vx + vy * vy)
         top = of_kind(i, p, p.adversary_max_speed, p.controller_max_speed, p.collector_max_speed)
-        if speed > top:
-            vx = vx / speed * top
-            vy = vy / speed * top
-        if p.velocity_first:
-            x = s.pos[w, i, 0] + vx * DT
-            y = s.pos[w, i, 1] + vy * DT
-        else:  # the position moves with the old velocity
-            x = s.pos[w, i, 0] + s.vel[w, i, 0] * DT
-            y = s.pos[w, i, 1] + s.vel[w, i, 1] * DT
-        s.pos[w, i, 0] = min(max(x, -FAR), FAR)
-        s.pos[w, i, 1] = min(max(y, -FAR), FAR)
+        x, y, vx, vy = advance(
+            s.pos[w, i, 0], s.pos[w, i, 1], s.vel[w, i, 0], s.vel[w, i, 1],
+            s.force[w, i, 0], s.force[w, i, 1], top, p.velocity_first,
+        )  # fmt: skip
+        s.pos[w, i, 0] = x
+        s.pos[w, i, 1] = y
         s.vel[w, i, 0] = vx
         s.vel[w, i, 1] = vy
 
