@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from mpe_ext.engine.params import nearest
+from mpe_ext.engine.params import LARGEST_INT, nearest
 
 
 def positive_int(name: str, value: Any) -> int:
     """`value` as an int >= 1, or ValueError."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(f"{name}={value!r}: must be an integer >= 1")
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= value <= LARGEST_INT:
+        raise ValueError(f"{name}={value!r}: must be an integer in 1 .. {LARGEST_INT}")
     return int(value)
 
 
@@ -32,6 +32,13 @@ def check_names(actions: Mapping[str, Any], possible_agents: list[str]) -> None:
         if name not in possible_agents:
             known = ", ".join(possible_agents)
             raise KeyError(f"no agent is called {name!r}{nearest(name, possible_agents)} (agents: {known})")
+
+
+def look_up(by_agent: Mapping[str, Any], agent: str) -> Any:
+    """An agent's entry, or a KeyError that names the agents there are."""
+    if agent not in by_agent:
+        check_names({agent: None}, list(by_agent))
+    return by_agent[agent]
 
 
 # One world ----------------------------------------------------------------------------------------------------
@@ -79,9 +86,9 @@ def _check_batch(env: Any, i: int, agent: str, value: Any) -> np.ndarray:
     space, n = env.action_space(agent), env.num_envs
     acting = env._shared.acting[:, i]
     if isinstance(space, spaces.Discrete):
-        array = np.asarray(value)
+        array = _as_array(agent, value, f"integers [{n}]")
         if array.shape != (n,) or array.dtype.kind not in "iu":
-            raise _shape_error(TypeError, agent, array, f"integers [{n}]")
+            raise _shape_error(agent, array, f"integers [{n}]")
         if array.min() < 0 or array.max() >= space.n:
             wrong = np.flatnonzero(((array < 0) | (array >= space.n)) & acting)
             if wrong.size:
@@ -96,18 +103,27 @@ def _check_batch(env: Any, i: int, agent: str, value: Any) -> np.ndarray:
         wrong = np.flatnonzero(np.isnan(array).any(axis=1) & acting)
         if wrong.size:
             raise ValueError(f"action of {agent!r} in world {wrong[0]} is {array[wrong[0]]}: NaN is not an action")
+        array = np.nan_to_num(array)  # where nobody acts: not looked at, and it must not enter a snapshot
     return np.clip(array, space.low, space.high)
 
 
 def _numbers(agent: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    array = np.asarray(value)
+    wanted = f"numbers {list(shape)}"
+    array = _as_array(agent, value, wanted)
     if array.shape != shape or array.dtype.kind not in "fiu":
-        raise _shape_error(TypeError, agent, array, f"numbers {list(shape)}")
+        raise _shape_error(agent, array, wanted)
     return array
 
 
-def _shape_error(error: type[Exception], agent: str, array: np.ndarray, wanted: str) -> Exception:
-    return error(f"action of {agent!r} is {array.dtype}{list(array.shape)}: must be {wanted}")
+def _as_array(agent: str, value: Any, wanted: str) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except ValueError:  # rows of unequal length
+        raise TypeError(f"action of {agent!r} is {value!r}: must be {wanted}") from None
+
+
+def _shape_error(agent: str, array: np.ndarray, wanted: str) -> TypeError:
+    return TypeError(f"action of {agent!r} is {array.dtype}{list(array.shape)}: must be {wanted}")
 
 
 def _kind(value: Any) -> str:

@@ -16,6 +16,7 @@ class GameAECEnv(parallel_to_aec_wrapper):
     def __init__(self, game: Game, render_mode: str | None = None):
         super().__init__(GameParallelEnv(game, render_mode))
         self.game = game
+        self.agents: list[str] = []
 
     @property
     def max_cycles(self) -> int:
@@ -41,7 +42,8 @@ class GameAECEnv(parallel_to_aec_wrapper):
             if action is not None:
                 raise ValueError(f"action of {agent!r} is {action!r}, but its episode is over: must be None")
         else:
-            act.check_one(agent, self.env.action_space(agent), action)
+            # The checked form is ours: the caller may reuse its array before the cycle is complete.
+            action = act.check_one(agent, self.env.action_space(agent), action)
         super().step(action)
 
     def observe(self, agent: str) -> np.ndarray:
@@ -55,6 +57,8 @@ class GameAECEnv(parallel_to_aec_wrapper):
     def last(self, observe: bool = True):
         """Observation, reward since its last turn, termination, truncation and info of `agent_selection`."""
         self._demand_reset("last")
+        if not self.agents:
+            raise RuntimeError("the episode is over: call reset() before last()")
         return super().last(observe)
 
     def agent_iter(self, max_iter: int = 2**63):
@@ -63,5 +67,5 @@ class GameAECEnv(parallel_to_aec_wrapper):
         return super().agent_iter(max_iter)
 
     def _demand_reset(self, name: str) -> None:
-        if not hasattr(self, "agents"):
+        if not hasattr(self, "_observations"):
             raise RuntimeError(f"{name}() before reset(): call reset() first")

@@ -26,6 +26,7 @@ Colour = Sequence[int]
 
 _FAR = 1e6  # pixels; a shape with a point beyond is not drawn, so that no state, however wild, breaks a picture
 _KEPT_BYTES = 32 * 2**20  # pictures of shapes and words kept for the next frames
+_STRIP = 32  # pixels
 _FINER = 4  # letters are drawn so much larger and made smaller: at their own size they stand unevenly spaced
 # What a player types or clicks stays in pygame's queue for whoever plays by hand; the rest would fill it up.
 _FOR_PLAYERS = (pygame.KEYDOWN, pygame.KEYUP, pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP)
@@ -130,13 +131,27 @@ class Canvas:
 
     def line(self, start: Point, end: Point, colour: Colour, width: float = 2.0, dash: float = 0.0) -> None:
         """A straight line with round ends; with `dash`, strokes of that length and gaps as long."""
-        if _near(*start, *end) and math.dist(start, end) > 1e-6:
-            self._paint((start, end), width / 2, colour, shapes.line(start, end, width, dash))
+        if not _near(*start, *end) or math.dist(start, end) < 1e-6:
+            return
+        inside = shapes.line(start, end, width, dash)
+        # In strips along its longer side: nearly all of the box around a long slanted line is empty.
+        along = int(abs(end[1] - start[1]) > abs(end[0] - start[0]))
+        low, high = sorted((start[along], end[along]))
+        slope = (end[1 - along] - start[1 - along]) / (end[along] - start[along])
+        margin = width + 1
+        stop = min(math.ceil(high + margin), self.size[along])
+        for first in range(max(math.floor(low - margin), 0), stop, _STRIP):
+            last = min(first + _STRIP, stop)
+            sides = [start[1 - along] + slope * (min(max(k, low), high) - start[along]) for k in (first, last)]
+            near, far = min(sides) - margin, max(sides) + margin
+            box = (near, first, far, last) if along else (first, near, last, far)
+            self._paint(*box, colour, inside)
 
     def polygon(self, points: Sequence[Point], colour: Colour) -> None:
         """A filled convex polygon."""
         if _near(*(number for point in points for number in point)):
-            self._paint(points, 0.0, colour, shapes.polygon(points))
+            xs, ys = zip(*points, strict=True)
+            self._paint(min(xs) - 1, min(ys) - 1, max(xs) + 1, max(ys) + 1, colour, shapes.polygon(points))
 
     def arrow(self, tip: Point, direction: Point, size: float, colour: Colour) -> None:
         """A triangle of `size` whose tip points along `direction` (in pixels, not zero)."""
@@ -253,8 +268,7 @@ class Canvas:
         if not (_near(x, y, reach_x, reach_y) and -reach_x < x < width + reach_x and -reach_y < y < height + reach_y):
             return
         if max(reach) > max(self.size):  # its picture would be larger than what is seen of it
-            corners = ((x - reach_x, y - reach_y), (x + reach_x, y + reach_y))
-            self._paint(corners, 0.0, colour, lambda px, py: inside(px - x, py - y))
+            self._paint(0, 0, width, height, colour, lambda px, py: inside(px - x, py - y))
             return
         half_x, half_y = math.ceil(reach_x) + 1, math.ceil(reach_y) + 1
         key = (*key, *colour)
@@ -264,11 +278,10 @@ class Canvas:
             picture = self._keep(key, _picture(inside(dx, dy), colour))
         self._target().blit(picture, (round(x) - half_x, round(y) - half_y))
 
-    def _paint(self, points: Sequence[Point], margin: float, colour: Colour, inside: Inside) -> None:
-        """Draw a shape within `margin` of the box of `points`, of which no picture is kept."""
-        xs, ys = zip(*points, strict=True)
-        x0, x1 = max(math.floor(min(xs) - margin) - 1, 0), min(math.ceil(max(xs) + margin) + 1, self.size[0])
-        y0, y1 = max(math.floor(min(ys) - margin) - 1, 0), min(math.ceil(max(ys) + margin) + 1, self.size[1])
+    def _paint(self, left: float, top: float, right: float, bottom: float, colour: Colour, inside: Inside) -> None:
+        """Draw what of a shape lies in a box, without keeping a picture."""
+        x0, x1 = max(math.floor(left), 0), min(math.ceil(right), self.size[0])
+        y0, y1 = max(math.floor(top), 0), min(math.ceil(bottom), self.size[1])
         if x0 < x1 and y0 < y1:
             depth = inside(np.arange(x0, x1)[:, None] + 0.5, np.arange(y0, y1)[None, :] + 0.5)
             self._target().blit(_picture(depth, colour), (x0, y0))

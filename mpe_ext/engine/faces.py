@@ -28,8 +28,11 @@ def faces(game: type[Game], module: str) -> tuple[Callable, Callable, Callable]:
             if len(args) > len(own):
                 raise TypeError(f"{name}() takes at most {len(own)} positional arguments; name the parameters")
             chosen = dict(zip(own, args, strict=False))
-            chosen |= {k: kwargs.pop(k) for k in own if k in kwargs}
-            return cls(game.make(**kwargs), **(own | chosen))
+            for k in own.keys() & kwargs.keys():
+                if k in chosen:
+                    raise TypeError(f"{name}() got {k!r} twice, by position and by name")
+                chosen[k] = kwargs.pop(k)
+            return cls(game.make(also=tuple(own), **kwargs), **(own | chosen))
 
         fields = dataclasses.fields(game.Parameters)
         parameters = [inspect.Parameter(k, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=v) for k, v in own.items()]

@@ -43,9 +43,9 @@ class Game(ABC):
         self.params = params
 
     @classmethod
-    def make(cls, **arguments: Any) -> "Game":
-        """The game with the preset's values, overridden by `arguments` (see `params.make` for what is raised)."""
-        return cls(parameters.make(cls.Parameters, cls.presets, arguments))
+    def make(cls, also: tuple[str, ...] = (), **arguments: Any) -> "Game":
+        """The game with the preset's values, overridden by `arguments` (see `params.make` for `also` and what is raised)."""
+        return cls(parameters.make(cls.Parameters, cls.presets, arguments, also))
 
     @abstractmethod
     def numbers(self) -> tuple:

@@ -10,6 +10,7 @@ from pettingzoo import ParallelEnv
 
 from mpe_ext.engine import actions as act
 from mpe_ext.engine.game import Game
+from mpe_ext.engine.seeding import as_seed
 from mpe_ext.engine.vector import VectorEnv
 
 RENDER_MODES = ("human", "rgb_array")
@@ -59,11 +60,11 @@ class GameParallelEnv(ParallelEnv):
 
     def observation_space(self, agent: str) -> spaces.Space:
         """Space of the agent's observation; always the same object."""
-        return self.game.observation_spaces[agent]
+        return act.look_up(self.game.observation_spaces, agent)
 
     def action_space(self, agent: str) -> spaces.Space:
         """Space of the agent's action; always the same object."""
-        return self.game.action_spaces[agent]
+        return act.look_up(self.game.action_spaces, agent)
 
     @property
     def state_space(self) -> spaces.Box:
@@ -85,7 +86,7 @@ class GameParallelEnv(ParallelEnv):
         self, seed: int | None = None, options: dict | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, dict]]:
         """Begin a new episode: (observations, infos). Without a seed the random stream goes on. Options are ignored."""
-        self._worlds.reset(seed=seed)
+        self._worlds.reset(seed=None if seed is None else as_seed(seed))
         self.agents = self.possible_agents[:]
         if self.render_mode == "human":
             self.render()
@@ -104,6 +105,8 @@ class GameParallelEnv(ParallelEnv):
         agents = self.agents
         if not agents:
             return self._no_step(actions)
+        if type(actions) is not dict:
+            act.check_names(actions, self.possible_agents)
         checked = []
         for agent in agents:
             if agent not in actions:
@@ -136,6 +139,7 @@ class GameParallelEnv(ParallelEnv):
 
     def state(self) -> np.ndarray:
         """The global state, float32[size]."""
+        self._demand_reset("state")
         return self.game.global_state(self._worlds._state)[0].copy()
 
     # Drawing --------------------------------------------------------------------------------------------------
@@ -145,6 +149,7 @@ class GameParallelEnv(ParallelEnv):
         if self.render_mode is None:
             logger.warn(f"render() of {self} without a render_mode: give render_mode='rgb_array' or 'human'")
             return None
+        self._demand_reset("render")
         if self._canvas is None:
             from mpe_ext.engine.canvas import Canvas  # pygame comes with the first drawing
 
@@ -194,8 +199,11 @@ class GameParallelEnv(ParallelEnv):
         return {agent: {key: read() for key, read in self._readers[agent]} for agent in agents}
 
     def _no_step(self, actions: Mapping[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
-        if not self._worlds._started:
-            raise RuntimeError("step() before reset(): call reset() first")
+        self._demand_reset("step")
         if actions:
             raise RuntimeError("the episode is over: call reset() before the next step")
         return {}, {}, {}, {}, {}
+
+    def _demand_reset(self, name: str) -> None:
+        if not self._worlds._started:
+            raise RuntimeError(f"{name}() before reset(): call reset() first")

@@ -9,6 +9,8 @@ import math
 import numbers
 from typing import Any
 
+LARGEST_INT = 2**31 - 1
+
 
 def param(default: Any, doc: str, *, low: float | None = None, above: float | None = None,
           choices: tuple = ()) -> Any:  # fmt: skip
@@ -52,8 +54,11 @@ def _coerce(field: dataclasses.Field, value: Any) -> Any:
     number = numbers.Integral if kind is int else numbers.Real
     if not isinstance(value, number) or type(value).__name__ in ("bool", "bool_"):
         return None
-    value = kind(value)
-    if not math.isfinite(value):
+    try:
+        value = kind(value)
+    except OverflowError:
+        return None
+    if value > LARGEST_INT if kind is int else not math.isfinite(value):
         return None
     if limits["low"] is not None and value < limits["low"]:
         return None
@@ -62,8 +67,10 @@ def _coerce(field: dataclasses.Field, value: Any) -> Any:
     return value
 
 
-def make(cls: type, presets: dict[str, dict[str, Any]], arguments: dict[str, Any]) -> Any:
-    """Build `cls`: the preset's values, overridden by `arguments`.
+def make(
+    cls: type, presets: dict[str, dict[str, Any]], arguments: dict[str, Any], also: tuple[str, ...] = ()
+) -> Any:
+    """Build `cls`: the preset's values, overridden by `arguments`. `also` are names that the constructor in front takes.
 
     Raises:
         TypeError: an argument that does not exist.
@@ -72,7 +79,8 @@ def make(cls: type, presets: dict[str, dict[str, Any]], arguments: dict[str, Any
     fields = {f.name: f for f in dataclasses.fields(cls)}
     for name in arguments:
         if name not in fields:
-            raise TypeError(f"unknown argument {name!r}{nearest(name, fields)} (known: {', '.join(fields)})")
+            known = [*also, *fields]
+            raise TypeError(f"unknown argument {name!r}{nearest(name, known)} (known: {', '.join(known)})")
     preset = arguments.get("preset", next(iter(presets)))
     if not isinstance(preset, str) or preset not in presets:
         raise ValueError(f"preset={preset!r}: must be one of {', '.join(map(repr, presets))}")

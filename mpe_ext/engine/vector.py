@@ -44,10 +44,11 @@ class VectorEnv:
         copy: bool = True,
     ):
         self.num_envs = act.positive_int("num_envs", num_envs)
-        self.num_threads = (
-            threads.available_cpus() if num_threads is None else act.positive_int("num_threads", num_threads)
-        )
+        self.num_threads = None if num_threads is None else act.positive_int("num_threads", num_threads)
+        self._threads = self.num_threads or threads.available_cpus()
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
+        if not isinstance(copy, bool):
+            raise ValueError(f"copy={copy!r}: must be True or False")
         self.copy = copy
         self.game = game
         self.possible_agents = list(game.agents)
@@ -81,11 +82,11 @@ class VectorEnv:
 
     def observation_space(self, agent: str) -> spaces.Space:
         """Space of one world's observation; always the same object."""
-        return self.game.observation_spaces[agent]
+        return act.look_up(self.game.observation_spaces, agent)
 
     def action_space(self, agent: str) -> spaces.Space:
         """Space of one world's action; always the same object."""
-        return self.game.action_spaces[agent]
+        return act.look_up(self.game.action_spaces, agent)
 
     @property
     def state_space(self) -> spaces.Box:
@@ -167,6 +168,8 @@ class VectorEnv:
 
     def state(self) -> np.ndarray:
         """The global state, [num_envs, size]."""
+        if not self._started:
+            raise RuntimeError("state() before reset(): call reset() first")
         view = self.game.global_state(self._state)
         return view.copy() if self.copy else view
 
@@ -197,6 +200,8 @@ class VectorEnv:
                 )
             if new.dtype.kind == "f" and not np.isfinite(new).all():
                 raise ValueError(f"snapshot[{name!r}] holds NaN or infinity; all values must be finite")
+        if self.autoreset_mode is AutoresetMode.SAME_STEP and np.any(snapshot["done"]):
+            raise ValueError("the snapshot holds finished worlds; with autoreset_mode='same_step' there are none")
         self.max_cycles = int(snapshot["max_cycles"])
         for name, array in mine.items():
             array[...] = snapshot[name]
@@ -225,11 +230,11 @@ class VectorEnv:
         def part(lo: int, hi: int) -> int:
             return kernel(lo, hi, *arguments, *self._tuples)
 
-        return threads.run(part, self.num_envs, self.num_threads)
+        return threads.run(part, self.num_envs, self._threads)
 
     def _seed(self, seed: int | Sequence[int] | None, mask: np.ndarray) -> None:
         e, worlds = self._shared, np.arange(self.num_envs, dtype=np.uint64)
-        if seed is None or isinstance(seed, int | np.integer):
+        if seed is None or not isinstance(seed, Sequence | np.ndarray) or np.ndim(seed) == 0:
             number = entropy() if seed is None else as_seed(seed)
             key = stream_key(np.full(self.num_envs, number, np.uint64), worlds)
         else:
@@ -244,6 +249,8 @@ class VectorEnv:
         self._seeded = True
 
     def _reset_mask(self, options: Mapping[str, Any] | None) -> np.ndarray:
+        if options is not None and not isinstance(options, Mapping):
+            raise TypeError(f"options={options!r}: must be a dict or None")
         if not options or "reset_mask" not in options:
             return np.ones(self.num_envs, np.bool_)
         mask = np.asarray(options["reset_mask"])
@@ -294,6 +301,6 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     if isinstance(mode, AutoresetMode):
         return mode
     modes = {m.name.lower(): m for m in AutoresetMode}
-    if mode not in modes:
+    if not isinstance(mode, str) or mode not in modes:
         raise ValueError(f"autoreset_mode={mode!r}: must be one of {', '.join(map(repr, modes))}")
     return modes[mode]

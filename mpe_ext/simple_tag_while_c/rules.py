@@ -229,18 +229,21 @@ def act(w, e, s, p):
 @rule
 def push_apart(w, s, p):
     """Contact forces between all pairs of agents, across both layers (Lowe et al. 2017, the particle world)."""
+    widest = max(p.adversary_size, p.controller_size, p.collector_size)
     for i in range(s.pos.shape[1]):
+        reach = size(i, p) + widest + SOFTPLUS_RANGE * CONTACT_MARGIN
         for j in range(i + 1, s.pos.shape[1]):
+            dx = s.pos[w, i, 0] - s.pos[w, j, 0]
+            dy = s.pos[w, i, 1] - s.pos[w, j, 1]
+            squared = dx * dx + dy * dy
+            if squared >= reach * reach:  # nearly all pairs
+                continue
+            touch = size(i, p) + size(j, p)
+            if squared >= (touch + SOFTPLUS_RANGE * CONTACT_MARGIN) ** 2:
+                continue
             if not p.cross_layer and i < p.adversaries and j >= first_collector(p):
                 continue
             if s.down[w, i] == IS_DOWN or s.down[w, j] == IS_DOWN:
-                continue
-            dx = s.pos[w, i, 0] - s.pos[w, j, 0]
-            dy = s.pos[w, i, 1] - s.pos[w, j, 1]
-            touch = size(i, p) + size(j, p)
-            reach = touch + SOFTPLUS_RANGE * CONTACT_MARGIN
-            squared = dx * dx + dy * dy
-            if squared >= reach * reach:
                 continue
             d = math.sqrt(squared)
             if d < 1e-9:  # the same place has no direction: push along x
@@ -318,12 +321,10 @@ def pick_up(w, s, p):
         best = -1
         best_squared = p.pickup_radius * p.pickup_radius
         for j in range(foods):
-            if not s.food_active[w, j] or s.taker[w, j] >= 0:
-                continue
             dx = s.food[w, j, 0] - s.pos[w, i, 0]
             dy = s.food[w, j, 1] - s.pos[w, i, 1]
             squared = dx * dx + dy * dy
-            if squared < best_squared:
+            if squared < best_squared and s.food_active[w, j] and s.taker[w, j] < 0:
                 if p.many_pickups:
                     take(w, s, i, j)
                 else:
@@ -505,12 +506,10 @@ def find_food(w, s, p, i):
     """The nearest food inside the detection radius, nearest first, ties by index, into the scratch arrays."""
     found = 0
     for j in range(s.food.shape[1]):
-        if not s.food_active[w, j]:
-            continue
         dx = s.food[w, j, 0] - s.pos[w, i, 0]
         dy = s.food[w, j, 1] - s.pos[w, i, 1]
         squared = dx * dx + dy * dy
-        if squared >= p.detect_radius * p.detect_radius:
+        if squared >= p.detect_radius * p.detect_radius or not s.food_active[w, j]:
             continue
         if found == p.n_detect and (found == 0 or squared >= s.near[w, found - 1]):
             continue

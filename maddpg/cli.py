@@ -1,0 +1,212 @@
+"""The two commands: training and evaluation. What a user got wrong is one line on stderr and exit code 2."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from tyro.conf import arg
+
+from maddpg.config import PRESETS, MaddpgConfig
+from maddpg.errors import RunError, UserError, nearest
+from maddpg.worlds import parse_env_args
+
+DEFAULT_ALGORITHM = "maddpg"
+# What a resumed run may be given beside the folder.
+_OPEN_ON_RESUME = ("total_steps", "device", "threads", "resume")
+
+
+def train_main(arguments: Sequence[str] | None = None) -> int:
+    """`main.py [ALGORITHM] [options]`: trains, or goes on with --resume RUN. Returns the exit code."""
+    return _guarded(_train, list(sys.argv[1:] if arguments is None else arguments))
+
+
+def evaluate_main(arguments: Sequence[str] | None = None) -> int:
+    """`evaluate.py [RUN] [options]`: prints a table, and writes a GIF and JSON. Returns the exit code."""
+    return _guarded(_evaluate, list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _guarded(command: Callable[[list[str]], int], arguments: list[str]) -> int:
+    try:
+        return command(arguments)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as error:
+        if not error.args:
+            print("stopped", file=sys.stderr)
+        return getattr(error, "code", 130)
+
+
+def _train(arguments: list[str]) -> int:
+    algorithm = DEFAULT_ALGORITHM
+    if arguments and not arguments[0].startswith("-"):
+        algorithm = arguments.pop(0)
+    config = parse_config(algorithm, arguments)
+    from maddpg.curves import draw
+    from maddpg.runs import Run, refuse_existing
+    from maddpg.train import Interrupted, Trainer
+
+    if config.resume is not None:
+        trainer = Trainer.resume(Run.open(config.resume), dataclasses.replace(config, resume=None))
+    else:
+        if config.out is not None:
+            refuse_existing(Path(config.out))
+        trainer = Trainer(config, algorithm)
+    try:
+        run = trainer.run()
+    except Interrupted as stop:
+        folder = trainer.folder
+        draw([folder], folder.path / "curves.png")
+        print(f"stopped at step {trainer.step:,}; checkpoint saved. Go on with:")
+        print(f"  python main.py {algorithm} --resume {folder.path}")
+        raise KeyboardInterrupt(stop.code) from stop
+    draw([run], run.path / "curves.png")
+    print(f"{trainer.step:,} steps in {trainer.seconds:.0f} s; {run.path / 'curves.png'} has the curves. Try:")
+    print(f"  python evaluate.py {run.path} --gif {run.path / 'episode.gif'}")
+    return 0
+
+
+def parse_config(algorithm: str, arguments: list[str]) -> MaddpgConfig:
+    """Options of a training command: those given, else of the run to resume, else of the preset. Raises UserError."""
+    if algorithm != DEFAULT_ALGORITHM:
+        known = (DEFAULT_ALGORITHM,)
+        raise UserError(f"unknown algorithm {algorithm!r}{nearest(algorithm, known)}")
+    default = MaddpgConfig()
+    if (preset := _peek(arguments, "preset")) is not None and preset in PRESETS:
+        default = MaddpgConfig.from_preset(preset)
+    resume = _peek(arguments, "resume")
+    if resume is not None:
+        from maddpg.runs import Run
+
+        default = Run.open(resume).config
+    config = tyro.cli(
+        MaddpgConfig,
+        args=_whole_numbers(arguments),
+        default=default,
+        prog=f"main.py {algorithm}",
+        description="Trains MADDPG on a PettingZoo game. --preset reference shows other defaults here.",
+    )
+    if resume is not None:
+        for field in dataclasses.fields(config):
+            old, new = getattr(default, field.name), getattr(config, field.name)
+            if old != new and field.name not in _OPEN_ON_RESUME:
+                option = "--" + field.name.replace("_", "-")
+                raise RunError(f"{option} {_text(new)} cannot be changed by --resume: the run has {_text(old)}")
+    return config.validated()
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Plays whole episodes with policies side by side and prints what they earn (undiscounted, no shaping).
+    Without RUN and --policy: the policy that comes with the package."""
+
+    run: Annotated[str | None, tyro.conf.Positional, arg(metavar="RUN")] = None
+    """A run folder, one of its checkpoints, or a .safetensors policy."""
+    policy: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, arg(metavar="NAME")] = ()
+    """random, rules, lookahead, or as RUN; a:b:c gives roles in order their own. Repeat it to compare."""
+    env: Annotated[str | None, arg(metavar="ID")] = None
+    """The game; default is that of the run."""
+    env_args: Annotated[tuple[str, ...], arg(metavar="KEY=VALUE ...")] = ()
+    """Constructor arguments of the game as key=value; they win over those of the run."""
+    episodes: int = 1000
+    """Episodes for each policy, the same ones for all."""
+    seed: int = 1_000_000_007
+    """Seed of the episodes; the default is that of the evaluations during training."""
+    stochastic: bool = False
+    """Sample actions from trained policies instead of taking the best one."""
+    max_cycles: Annotated[int | None, arg(metavar="INT")] = None
+    """Length of an episode; default is that of the training."""
+    gif: Annotated[str | None, arg(metavar="PATH")] = None
+    """Write an episode of the first policy as GIF here."""
+    gif_episodes: int = 1
+    """Episodes in the GIF."""
+    json: Annotated[str | None, arg(metavar="PATH")] = None
+    """Write all numbers as JSON here."""
+    export: Annotated[str | None, arg(metavar="PATH")] = None
+    """Write the networks that act, of the run, as a .safetensors policy here."""
+
+
+def _evaluate(arguments: list[str]) -> int:
+    options = tyro.cli(EvaluateOptions, args=_whole_numbers(arguments), prog="evaluate.py")
+    for name in ("episodes", "gif_episodes", "max_cycles"):
+        if (value := getattr(options, name)) is not None and value < 1:
+            raise UserError(f"{name}={value} must be at least 1")
+    if options.seed < 0:
+        raise UserError(f"seed={options.seed} must be at least 0")
+    from rich.console import Console
+
+    from maddpg import gif, table
+    from maddpg.evaluate import Evaluation, Request, beside, shipped_policy
+    from maddpg.players import Trained
+    from maddpg.runs import write_json
+
+    targets = {name: _target(name, value) for name in ("gif", "json", "export") if (value := getattr(options, name))}
+    if "gif" in targets:
+        gif.check_path(targets["gif"])
+    env_args, env, loaded = parse_env_args(options.env_args), options.env, {}
+    subject = options.run
+    if subject is None and not options.policy:
+        subject = str(shipped_policy(env or MaddpgConfig.env))
+    policies = options.policy
+    if subject is not None:
+        trained = loaded[subject] = Trained(subject)
+        args = trained.env_args if env in (None, trained.env) else {}
+        env = env or trained.env
+        env_args = {**args, **env_args}
+        policies = (subject, *policies) if policies else beside(subject, env, env_args)
+        if "export" in targets:
+            trained.export(targets["export"])
+    elif "export" in targets:
+        raise UserError("export needs a RUN to write the policy of")
+    env = env or MaddpgConfig.env
+    request = Request(policies, env, env_args, options.episodes, options.seed, options.stochastic, options.max_cycles)
+    evaluation = Evaluation(request, loaded)
+    report = evaluation.run()
+    table.show(report, Console(highlight=False))
+    if "json" in targets:
+        write_json(targets["json"], report.to_dict())
+    if "gif" in targets:
+        frames = gif.record(evaluation, policies[0], targets["gif"], options.gif_episodes)
+        print(f"{targets['gif']}: {frames} frames")
+    return 0
+
+
+def _target(name: str, value: str) -> Path:
+    path = Path(value)
+    if path.is_dir():
+        raise UserError(f"{name}={value!r} is a folder; name a file")
+    if not path.parent.is_dir():
+        raise UserError(f"{name}={value!r}: there is no folder {str(path.parent)!r}")
+    return path
+
+
+def _peek(arguments: Sequence[str], option: str) -> str | None:
+    """The value of an option that decides what the defaults of the others are."""
+    for place, here in enumerate(arguments):
+        if here == f"--{option}":
+            return arguments[place + 1] if place + 1 < len(arguments) else None
+        if here.startswith(f"--{option}="):
+            return here.partition("=")[2]
+    return None
+
+
+def _whole_numbers(arguments: Sequence[str]) -> list[str]:
+    """1e6 after an option as 1000000: counts are whole numbers, and people write them so."""
+
+    def whole(text: str) -> str:
+        if re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d+", text) and float(text).is_integer():
+            return str(int(float(text)))
+        return text
+
+    return [f"{a[: a.index('=') + 1]}{whole(a[a.index('=') + 1 :])}" if "=" in a else whole(a) for a in arguments]
+
+
+def _text(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

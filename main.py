@@ -1,0 +1,8 @@
+"""Train: `python main.py` learns tag while collecting with MADDPG; `python main.py maddpg --help` lists the options."""
+
+import sys
+
+from maddpg.cli import train_main
+
+if __name__ == "__main__":
+    sys.exit(train_main())

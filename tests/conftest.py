@@ -1,0 +1,95 @@
+"""What all tests share: no window, fresh processes, and every environment in every configuration.
+
+A test that asks for `module` runs for each environment of the package; one that asks for `module` and `params` runs for
+each configuration of each.
+"""
+
+import importlib
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+from mpe_ext.all_modules import MODULES  # noqa: E402
+
+# Together they reach every parameter that changes a shape or a branch of the engine.
+CONFIGURATIONS = {
+    "simple_tag_while_c_v0": {
+        "default": {},
+        "v1_0_3": {"preset": "v1_0_3", "continuous_actions": True},
+        "teams": {"num_adversaries": 2, "num_controller": 2, "num_collector_each": 3, "env_quality": "VH",
+                  "observe_all_collectors": True},
+        "strict": {"strict_mode": True, "comm_radius": 0.2, "num_collector_each": 3},
+        "strict_continuous": {"strict_mode": True, "comm_radius": 0.2, "continuous_actions": True},
+        "random": {"strict_mode": "random", "comm_radius": 0.15, "env_quality": "H", "updating_J": False},
+        "random_continuous": {"strict_mode": "random", "comm_radius": 0.15, "continuous_actions": True},
+        "legacy": {"reward_timing": "legacy", "integrator": "velocity_first", "env_quality": "VL", "max_cycles": 7},
+        "lonely": {"num_adversaries": 0, "num_collector_each": 1, "num_J": 0, "n_detect": 0},
+    },
+}  # fmt: skip
+
+
+def choose(env, numbers):
+    """Actions (where there is one world: of the living) made of numbers in [0, 1) of shape [..., agents, 8]."""
+    actions = {}
+    for i, agent in enumerate(env.possible_agents):
+        space = env.action_space(agent)
+        if isinstance(space, spaces.Discrete):
+            actions[agent] = (numbers[..., i, 0] * space.n).astype(np.int64)
+        else:
+            actions[agent] = space.low + (space.high - space.low) * numbers[..., i, : space.shape[0]]
+    return {agent: action for agent, action in actions.items() if agent in getattr(env, "agents", actions)}
+
+
+def freeze(value):
+    """Nested dicts and tuples of arrays and numbers as something that `==` compares bit by bit."""
+    if isinstance(value, dict):
+        return {key: freeze(part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return tuple(freeze(part) for part in value)
+    array = np.asarray(value)
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def pytest_generate_tests(metafunc):
+    if "params" in metafunc.fixturenames:
+        cases = [
+            pytest.param(name, params, id=f"{name}-{label}")
+            for name in MODULES
+            for label, params in CONFIGURATIONS[name].items()
+        ]
+        metafunc.parametrize(("module", "params"), cases, indirect=["module"])
+    elif "module" in metafunc.fixturenames:
+        metafunc.parametrize("module", list(MODULES), indirect=True)
+
+
+@pytest.fixture
+def module(request):
+    """An environment's module, by its name in the package."""
+    return importlib.import_module(MODULES[request.param])
+
+
+@pytest.fixture
+def python():
+    """Run a script in a fresh process and return what it prints; `variables` change its surroundings (None: unset)."""
+
+    def run(script, **variables):
+        variables = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)} | variables
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script)],
+            env={k: v for k, v in (os.environ | variables).items() if v is not None},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
