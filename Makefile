@@ -12,7 +12,7 @@ TRAIN = $(VENV)/.installed-train
 DEV = $(VENV)/.installed-dev
 OLDEST = $(VENV_OLDEST)/.installed
 # Tests that need torch: the oldest supported versions are tested with the environments only.
-NEEDS_TORCH = $(wildcard tests/test_maddpg*.py tests/test_commands*.py tests/test_runs*.py)
+NEEDS_TORCH = $(shell grep -lE '^ *(from|import) (maddpg|torch)|main\.py|evaluate\.py' tests/test_*.py)
 
 SHELL = bash
 .DELETE_ON_ERROR:

@@ -58,9 +58,7 @@ def jaxmarl(num_envs: int, steps: int = 25) -> Chunk:
 
     env: Any = package.make("MPE_simple_tag_v3")
     key = jax.random.PRNGKey(0)
-    actions = {
-        agent: jax.random.randint(key, (steps, num_envs), 0, env.action_space(agent).n) for agent in env.agents
-    }
+    actions = {agent: jax.random.randint(key, (steps, num_envs), 0, env.action_space(agent).n) for agent in env.agents}
     reset, step = jax.jit(jax.vmap(env.reset)), jax.vmap(env.step)
 
     def body(carry, action):
@@ -89,5 +87,7 @@ def versions(packages: list[str]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    cases = {"mpe2_parallel": mpe2_parallel, "mpe2_aec": mpe2_aec, "vmas": vmas, "jaxmarl": jaxmarl}
-    measure.serve(cases, {"versions": versions})
+    measure.serve(
+        {"mpe2_parallel": mpe2_parallel, "mpe2_aec": mpe2_aec, "vmas": vmas, "jaxmarl": jaxmarl},
+        {"versions": versions},
+    )

@@ -1,6 +1,6 @@
 """What `speed.py` found, as tables.
 
-    python benchmarks/speed_report.py     # writes docs/speed.md anew from results/speed.json
+python benchmarks/speed_report.py     # writes docs/speed.md anew from results/speed.json
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def rows(found: dict[str, Any]) -> list[Row]:
 
 def _growth(growth: dict[str, Any]) -> list[Row]:
     table = []
-    for mode, what, goal in (("views", "copy=False", 1.25), ("copies", "with copies", None)):
+    for mode, name, goal in (("views", "`copy=False`", 1.25), ("copies", "copies", None)):
         sizes = {int(n): ns for n, ns in growth["nanoseconds"][mode].items()}
         few, many = min(sizes), max(sizes)
         ratio = growth["ratio"][mode]
         table.append(
             Row(
-                f"time a world-step, {few:,} to {many:,} worlds, {mode if mode == 'copies' else '`copy=False`'}",
+                f"time a world-step, {few:,} to {many:,} worlds, {name}",
                 f"{sizes[few]:.0f} to {sizes[many]:.0f} ns",
                 "",
                 f"{ratio:.3g} x",
@@ -121,7 +121,7 @@ def verdict(row: Row) -> str:
 
 def text(found: dict[str, Any]) -> str:
     """The table for a terminal."""
-    lines = [("what", "ours", "peer", "ratio", "must reach", "")]
+    lines: list[tuple[str, ...]] = [("what", "ours", "peer", "ratio", "must reach", "")]
     lines += [(*(cell.replace("`", "") for cell in row[:5]), verdict(row)) for row in rows(found)]
     widths = [max(len(line[i]) for line in lines) for i in range(6)]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
@@ -164,14 +164,15 @@ def _notes(found: dict[str, Any]) -> list[str]:
         "- A first call goes from after `import mpe_ext` to the end of the first step: numba's import, and loading or "
         f"compiling all kernels. `import mpe_ext` itself took {start['parallel']['import']:.2f} s, the whole process "
         f"with a warm cache {start['parallel']['process']:.2f} s.",
-        "- Memory a world is what the process grows by, with `copy=False`, after an episode of "
-        "131,072 worlds.",
+        "- Memory a world is what the process grows by, with `copy=False`, after an episode of 131,072 worlds.",
         "- A MADDPG round updates 4 critics and 4 actors (64-64 networks, clipped gradients, Adam) and their targets; "
         "the peer is `benchmarks/plain_maddpg.py`, the usual loop over agents. Each with the better of 1 or "
         f"{found['machine']['cores']} torch threads: {_threads(found['update']['threads'])}.",
     ]
     if run := found.get("training"):
-        notes.append(f"- Training: `python main.py maddpg {run.get('options', '')}`, evaluations and checkpoints included.")
+        notes.append(
+            f"- Training: `python main.py maddpg {run.get('options', '')}`, evaluations and checkpoints included."
+        )
     for peer, why in found["skipped"].items():
         notes.append(f"- {peer} was not measured: {why}.")
     return notes

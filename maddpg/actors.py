@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from maddpg.config import MaddpgConfig
-from maddpg.stacks import Shape, Stack, initial, views
+from maddpg.stacks import Pass, Shape, Stack, initial, views
 from maddpg.task import Group, Incompatible, Task
 
 # What a random stream is for. Play does not depend on the networks' sizes, because those draw elsewhere.
@@ -63,18 +63,25 @@ def best(values: Tensor) -> Tensor:
     return ranked == ranked.amax(1, keepdim=True)
 
 
-def sample(logits: Tensor, generators: Sequence[torch.Generator], epsilon: float = 0.0) -> Tensor:
-    """One-hots (bool) drawn from softmax(logits) [n, k, B], with probability `epsilon` uniformly; one number of
-    each agent's stream for each draw. (The same as the largest of logits + Gumbel noise, without its logarithms.)"""
-    p = logits.softmax(1)
-    if epsilon > 0:
-        p = p.mul_(1 - epsilon).add_(epsilon / p.shape[1])
-    reached = p.cumsum(1)
+def sample(logits: Tensor, generators: Sequence[torch.Generator]) -> Tensor:
+    """One-hots (bool) drawn from softmax(logits) [n, k, B]; one number of each agent's stream for each draw. (The
+    same as the largest of logits + Gumbel noise, without its logarithms.)"""
+    reached = logits.softmax(1).cumsum_(1)
     passed = reached > uniform(generators, 1, logits.shape[2]).mul_(reached[:, -1:])
     passed[:, -1] = True  # rounding must not lose a draw
     hot = passed.clone()
     torch.gt(passed[:, 1:], passed[:, :-1], out=hot[:, 1:])
     return hot
+
+
+def choose(logits: np.ndarray, draws: np.ndarray, epsilon: float) -> np.ndarray:
+    """The same on the host, for few worlds at a time: numbers [n, W] of actions drawn from softmax(logits)
+    [n, k, W] by uniform draws [n, 1, W], with probability `epsilon` from all alike."""
+    p = np.exp(logits - logits.max(1, keepdims=True))
+    if epsilon > 0:
+        p = (1 - epsilon) * p / p.sum(1, keepdims=True) + epsilon / p.shape[1]
+    reached = p.cumsum(1)
+    return (reached[:, :-1] <= draws * reached[:, -1:]).sum(1)
 
 
 def uniform(generators: Sequence[torch.Generator], *shape: int) -> Tensor:
@@ -115,6 +122,12 @@ class Actors:
             slots = [group.lo + (p if index is None else index.index(p)) for p in policies]
             flat = torch.stack([initial(shape, start[slot], self.device) for slot in slots])
             self.stacks.append(Stack(shape, flat, index))
+        self._rooms: dict[int, Room] = {}
+        self._columns = []
+        for group in task.groups:
+            for i, agent in enumerate(group.agents):
+                at = group.observation_at + i * group.observation_size
+                self._columns.append((agent, slice(at, at + group.observation_size)))
 
     @classmethod
     def from_tensors(
@@ -159,33 +172,43 @@ class Actors:
 
         Without `explore`: the most likely action, the mean. With it: a sample of the policy, replaced by a
         uniform one with probability `epsilon`; the mean plus Gaussian noise of `sigma` where the range is 2."""
-        joint = np.concatenate([observations[agent] for agent in self.task.slots], axis=1, dtype=np.float32)
-        x = torch.from_numpy(joint).to(self.device)
-        outputs = []
-        for group, stack in zip(self.task.groups, self.stacks, strict=True):
-            n, worlds, k = len(group.agents), len(joint), group.action.size
-            out = stack.net(block(x, group))
-            generators = self.generators[group.lo : group.hi]
-            if group.action.kind == "box":
-                out = out.tanh_()
+        worlds = len(observations[self.task.slots[0]])
+        if worlds not in self._rooms:
+            if len(self._rooms) >= 4:
+                self._rooms.clear()
+            self._rooms[worlds] = Room(self, worlds)
+        room = self._rooms[worlds]
+        for agent, columns in self._columns:
+            room.staged[:, columns] = observations[agent]
+        if room.seen is not room.staging:
+            room.seen.copy_(room.staging)
+        for stack, its, x in zip(self.stacks, room.passes, room.own, strict=True):
+            its.forward(stack.net, x)
+        for family, out in zip(self.task.families, room.outputs, strict=True):
+            generators = self.generators[family.agents]
+            if family.action.kind == "box":
+                out.tanh_()
                 if explore and sigma > 0:
-                    out = out.add_(normal(generators, k, worlds), alpha=sigma).clamp_(-1.0, 1.0)
+                    out.add_(normal(generators, *out.shape[1:]), alpha=sigma).clamp_(-1.0, 1.0)
             elif explore:
-                out = sample(out, generators, epsilon).to(out.dtype)
-            outputs.append(out.reshape(n * k, worlds))
-        return self._split(torch.cat(outputs).cpu().numpy())
+                for draw, generator in zip(room.draws[family.lo : family.hi], generators, strict=True):
+                    draw.uniform_(generator=generator)
+        values = room.joint.cpu().numpy()
+        return self._split(values, values[self.task.action_width :] if explore else None, epsilon)
 
     def random(self, worlds: int) -> dict[str, np.ndarray]:
         """Uniformly random actions for that many worlds, drawn from the agents' streams."""
         draws = []
-        for group in self.task.groups:
-            generators = self.generators[group.lo : group.hi]
-            draw = uniform(generators, group.action.size, worlds).mul_(2.0).sub_(1.0)
-            draws.append(draw.reshape(-1, worlds))
-        return self._split(torch.cat(draws).cpu().numpy())
+        for family in self.task.families:
+            draw = uniform(self.generators[family.agents], family.action.size, worlds)
+            draws.append(draw.mul_(2.0).sub_(1.0).view(-1, worlds))
+        return self._split((draws[0] if len(draws) == 1 else torch.cat(draws)).cpu().numpy())
 
-    def _split(self, values: np.ndarray) -> dict[str, np.ndarray]:
-        """Values [joint action width, W] to actions by agent: the largest one's number, or a place in the box."""
+    def _split(
+        self, values: np.ndarray, draws: np.ndarray | None = None, epsilon: float = 0.0
+    ) -> dict[str, np.ndarray]:
+        """Values [joint action width, W] to actions by agent: a place in the box, or the number of the largest
+        value; with uniform draws [N, W], of one drawn from their softmax."""
         actions: dict[str, np.ndarray] = {}
         for family in self.task.families:
             agents, action = self.task.slots[family.agents], family.action
@@ -193,8 +216,29 @@ class Actors:
             if action.kind == "box":
                 actions.update(zip(agents, (action.decode(unit.T) for unit in each), strict=True))
             else:
-                actions.update(zip(agents, each.argmax(1) + action.start, strict=True))
+                chosen = each.argmax(1) if draws is None else choose(each, draws[family.agents, None], epsilon)
+                actions.update(zip(agents, chosen + action.start, strict=True))
         return {agent: actions[agent] for agent in self.task.agents}
+
+
+class Room:
+    """Working memory to act in that many worlds: joint observations in, joint action values [A + N, W] out."""
+
+    def __init__(self, actors: Actors, worlds: int):
+        task, device = actors.task, actors.device
+        self.staging = torch.zeros(worlds, task.observation_width)
+        self.staged = self.staging.numpy()
+        self.seen = self.staging if device.type == "cpu" else self.staging.to(device)
+        # the last rows are the uniform numbers that exploration takes, so that all goes over in one piece
+        self.joint = torch.zeros(task.action_width + len(task.agents), worlds, device=device)
+        self.draws = list(self.joint[task.action_width :])
+        self.outputs = [self.joint[f.action_columns].view(-1, f.action.size, worlds) for f in task.families]
+        self.own = [block(self.seen, group) for group in task.groups]
+        self.passes = []
+        for group, stack in zip(task.groups, actors.stacks, strict=True):
+            n, k = len(group.agents), group.action.size
+            out = self.joint[group.action_at : group.action_at + n * k].view(n, k, worlds)
+            self.passes.append(Pass(stack.shape, n, worlds, device, out))
 
 
 def block(joint: Tensor, group: Group) -> Tensor:

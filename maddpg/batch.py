@@ -20,11 +20,11 @@ from maddpg.task import Task
 class Batch:
     """Transitions drawn from the buffer. Every agent learns from "its" batch, which may be everybody's.
 
-    Attributes (all views of `rows`, `after` and `own`, lists over groups or families of agents):
+    Attributes (lists are over groups or families of agents):
         joint [N, B, D + A]: observations and actions, as the critics see them.
         reward, terminated, valid [N, B]: each agent's own.
-        after_joint [N, B, D + A]: next observations, and next actions that the targets write.
-        after_observations: [n, M B, d] for each group; after_actions: [n, k, M B] for each family.
+        after_seen [N, B, D]: next joint observations; after_observations: [n, M B, d] for each group.
+        after_acted [N, B, A]: next joint actions; after_actions: [n, k, M B] for each family, for `dpg` to write.
         stays [N, M B]: 1 where an agent will act in the next step, written by `draw`.
         own_observations: [n, B, d] for each group, from each agent's own batch.
         own_joint [N, B, D + A]: like joint, with places for each agent's own new action;
@@ -41,9 +41,10 @@ class Batch:
         self.reward, self.terminated, self.valid = (
             own_column(each[..., columns]) for columns in (replay.reward, replay.terminated, replay.valid)
         )
-        self.after = torch.zeros(batches * size, d + a, device=device)
-        self.after_joint = self.after.view(batches, size, d + a).expand(n, -1, -1)
-        self._after_seen, self._seen = self.after[:, :d], self.rows[:, replay.next_observation]
+        self.after_seen = each[..., replay.next_observation].expand(n, -1, -1)
+        # actions first, as the actors give them: products take the turned view as it is
+        after_acted = torch.zeros(a, batches * size, device=device)
+        self.after_acted = after_acted.view(a, batches, size).permute(1, 2, 0).expand(n, -1, -1)
         self.stays = torch.zeros(n, batches * size, device=device)
         self._all_valid, self._all_terminated = self.rows[:, replay.valid].T, self.rows[:, replay.terminated].T
         # with batches of their own, agents may write over theirs: its actions are not needed any more
@@ -51,7 +52,7 @@ class Batch:
 
         self.after_observations, self.own_observations = [], []
         for group in task.groups:
-            self.after_observations.append(block(self.after, group))
+            self.after_observations.append(block(self.rows[:, replay.next_observation], group))
             if batches == 1:
                 self.own_observations.append(block(self.rows, group))
             else:
@@ -60,14 +61,12 @@ class Batch:
         self.after_actions, self.own_actions = [], []
         for family in task.families:
             k, members = family.action.size, family.hi - family.lo
-            columns = self.after[:, d:][:, family.action_columns]
-            self.after_actions.append(columns.view(batches * size, members, k).permute(1, 2, 0))
+            self.after_actions.append(after_acted[family.action_columns].view(members, k, batches * size))
             self.own_actions.append(own_columns(self.own_joint[family.agents, :, d:][..., family.action_columns], k))
 
     def draw(self, generators: Sequence[torch.Generator]) -> None:
         """Fill it with transitions drawn uniformly with replacement, one generator for each of the M batches."""
         self.replay.sample(self.rows, generators)
-        self._after_seen.copy_(self._seen)
         torch.addcmul(self._all_valid, self._all_valid, self._all_terminated, value=-1.0, out=self.stays)
 
 

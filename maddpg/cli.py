@@ -38,10 +38,9 @@ def _guarded(command: Callable[[list[str]], int], arguments: list[str]) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt as error:
-        if not error.args:
-            print("stopped", file=sys.stderr)
-        return getattr(error, "code", 130)
+    except KeyboardInterrupt:
+        print("stopped; nothing was saved since the last checkpoint", file=sys.stderr)
+        return 130
 
 
 def _train(arguments: list[str]) -> int:
@@ -66,7 +65,7 @@ def _train(arguments: list[str]) -> int:
         draw([folder], folder.path / "curves.png")
         print(f"stopped at step {trainer.step:,}; checkpoint saved. Go on with:")
         print(f"  python main.py {algorithm} --resume {folder.path}")
-        raise KeyboardInterrupt(stop.code) from stop
+        return stop.code
     draw([run], run.path / "curves.png")
     print(f"{trainer.step:,} steps in {trainer.seconds:.0f} s; {run.path / 'curves.png'} has the curves. Try:")
     print(f"  python evaluate.py {run.path} --gif {run.path / 'episode.gif'}")
@@ -107,7 +106,7 @@ class EvaluateOptions:
     """Plays whole episodes with policies side by side and prints what they earn (undiscounted, no shaping).
     Without RUN and --policy: the policy that comes with the package."""
 
-    run: Annotated[str | None, tyro.conf.Positional, arg(metavar="RUN")] = None
+    run: Annotated[str | None, tyro.conf.Positional, arg(metavar="[RUN]")] = None
     """A run folder, one of its checkpoints, or a .safetensors policy."""
     policy: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, arg(metavar="NAME")] = ()
     """random, rules, lookahead, or as RUN; a:b:c gives roles in order their own. Repeat it to compare."""

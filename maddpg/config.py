@@ -32,7 +32,7 @@ class MaddpgConfig:
     """Where the other options come from: `reference` has the numbers of the widely used MADDPG code."""
     num_envs: int = 32
     """Worlds that collect side by side."""
-    total_steps: int = 1_000_000
+    total_steps: int = 600_000
     """Environment steps of the whole run, counted over all worlds."""
     seed: int = 0
     """Drives worlds, networks, batches and exploration: the same seed on a CPU gives the same run."""
@@ -65,7 +65,7 @@ class MaddpgConfig:
     """Transitions that the replay buffer holds (it never takes more memory than total_steps need)."""
     warmup_steps: int = 10_000
     """Steps of uniformly random play before learning starts (at least batch_size)."""
-    steps_per_update: int = 25
+    steps_per_update: int = 10
     """Environment steps for each round."""
 
     hidden: tuple[int, ...] = (64, 64)
@@ -76,7 +76,7 @@ class MaddpgConfig:
     """Which agents share one policy: none, those of a role, or all (only where all spaces are equal)."""
     twin_critics: bool = False
     """Two critics for each agent, the smaller value in the targets."""
-    actor_gradient: Literal["gumbel", "expected"] = "gumbel"
+    actor_gradient: Literal["gumbel", "expected"] = "expected"
     """Gradient of discrete actors: straight-through Gumbel-softmax, or the exact mean over own actions."""
     action_relaxation: Literal["hard", "soft"] = "hard"
     """Gumbel-softmax samples in the actor loss: one-hot with straight-through gradient, or soft."""
@@ -220,6 +220,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "steps_per_update": 100,
         "hidden": (64, 64),
         "activation": "relu",
+        "actor_gradient": "gumbel",
         "action_relaxation": "hard",
         "target_action": "sample",
         "grad_clip": 0.5,

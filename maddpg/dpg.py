@@ -72,7 +72,10 @@ class Networks:
         for family, place in zip(self._families, batch.after_actions, strict=True):
             # an agent that is gone has a next action of zeros, as it will have in the rows to come
             torch.mul(family.next_actions(), batch.stays[family.agents, None], out=place)
-        values = self._critic_pass.forward(self.critic_targets.net, self._twice(batch.after_joint))
+        net, its, d = self.critic_targets.net, self._critic_pass, self.task.observation_width
+        torch.baddbmm(net.bias_rows[0], self._twice(batch.after_seen), net.weights[0][:, :d], out=its.sums)
+        its.sums.baddbmm_(self._twice(batch.after_acted), net.weights[0][:, d:])
+        values = its.rest(net)
         value = values[:, 0] if not config.twin_critics else values.view(2, *batch.reward.shape).amin(0)
         ahead = torch.addcmul(value, value, batch.terminated, value=-1.0)
         return torch.add(ahead.mul_(config.gamma), batch.reward, alpha=config.reward_scale)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ class Replay:
         self.rows = torch.empty(capacity, self.width, device=device)
         self.size = 0
         self.cursor = 0
-        self._draft = np.zeros((0, self.width), np.float32)
+        self._draft: Draft | None = None
 
     def store(
         self,
@@ -50,33 +50,26 @@ class Replay:
         ones, never those after a reset; `terminated` is True only for a real end, never for a time limit.
         `valid` is False for agents that had left before the step (default: none had)."""
         worlds = len(next(iter(rewards.values())))
-        if len(self._draft) != worlds:
-            self._draft = np.zeros((worlds, self.width), np.float32)
-        draft, d = self._draft, self.next_observation.start
-        for group in self.task.groups:
-            size, at = group.observation_size, group.observation_at
-            k, action_at = group.action.size, self.action.start + group.action_at
-            for i, agent in enumerate(group.agents):
-                slot = group.lo + i
-                observation = draft[:, at + i * size : at + (i + 1) * size]
-                action = draft[:, action_at + i * k : action_at + (i + 1) * k]
-                after = draft[:, d + at + i * size : d + at + (i + 1) * size]
-                observation[...] = observations[agent]
-                action[...] = group.action.encode(actions[agent])
-                after[...] = next_observations[agent]
-                draft[:, self.reward.start + slot] = rewards[agent]
-                ended = terminated[agent]
-                draft[:, self.terminated.start + slot] = ended
-                draft[:, self.valid.start + slot] = 1.0
-                if ended.any():
-                    after[ended] = 0.0
-                if valid is not None and not valid[agent].all():
+        if self._draft is None or len(self._draft.rows) != worlds:
+            self._draft = Draft(self, worlds)
+        draft = self._draft
+        for agent, action, place in draft.places:
+            place.observation[...] = observations[agent]
+            action.encode(actions[agent], place.action)
+            place.after[...] = next_observations[agent]
+            place.reward[...] = rewards[agent]
+            place.terminated[...] = terminated[agent]
+        if draft.terminated.any():
+            for agent, _, place in draft.places:
+                place.after[terminated[agent]] = 0.0
+        draft.valid[...] = 1.0
+        if valid is not None:
+            for agent, _, place in draft.places:
+                if not valid[agent].all():
                     gone = ~valid[agent]
-                    for part in (observation, action, after):
+                    for part in (place.observation, place.action, place.after, place.reward, place.valid):
                         part[gone] = 0.0
-                    draft[gone, self.valid.start + slot] = 0.0
-                    draft[gone, self.reward.start + slot] = 0.0
-        self._append(torch.from_numpy(draft))
+        self._append(draft.tensor)
 
     def _append(self, rows: Tensor) -> None:
         """Copy rows into the ring; only the last `capacity` of them where there are more."""
@@ -114,3 +107,37 @@ class Replay:
         else:
             self.size = self.cursor = 0
             self._append(rows)
+
+
+class Place(NamedTuple):
+    """Where one agent's part of a transition stands in a draft: views [W, ...]."""
+
+    observation: np.ndarray
+    action: np.ndarray
+    after: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    valid: np.ndarray
+
+
+class Draft:
+    """Rows of W transitions before they go to the device, and views of them for every agent."""
+
+    def __init__(self, replay: Replay, worlds: int):
+        self.rows = np.zeros((worlds, replay.width), np.float32)
+        self.tensor = torch.from_numpy(self.rows)
+        self.terminated, self.valid = self.rows[:, replay.terminated], self.rows[:, replay.valid]
+        self.places = []
+        for group in replay.task.groups:
+            d, k = group.observation_size, group.action.size
+            for i, agent in enumerate(group.agents):
+                slot, at, acts = group.lo + i, group.observation_at + i * d, group.action_at + i * k
+                place = Place(
+                    self.rows[:, replay.observation][:, at : at + d],
+                    self.rows[:, replay.action][:, acts : acts + k],
+                    self.rows[:, replay.next_observation][:, at : at + d],
+                    self.rows[:, replay.reward][:, slot],
+                    self.terminated[:, slot],
+                    self.valid[:, slot],
+                )
+                self.places.append((agent, group.action, place))

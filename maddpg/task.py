@@ -42,18 +42,35 @@ class Action:
             "finite bounds can be trained"
         )
 
-    def encode(self, actions: Any) -> np.ndarray:
-        """Actions as the environment takes them ([W] integers of any kind, or [W, size]) to float32 [W, size]."""
+    def encode(self, actions: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """Actions as the environment takes them ([W] integers of any kind, or [W, size]) to float32 [W, size], into
+        `out` if it is given."""
         if self.kind == "discrete":
-            index = np.asarray(actions).reshape(-1, 1) - self.start
-            return (index == np.arange(self.size)).astype(np.float32)
-        low, high = np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
-        return (np.asarray(actions, np.float32) - low) / (high - low) * np.float32(2) - np.float32(1)
+            if out is None:
+                out = np.empty((np.size(actions), self.size), np.float32)
+            return np.equal(np.reshape(actions, (-1, 1)), self._numbers, out=out)
+        unit = (np.asarray(actions, np.float32) - self._low) / self._range * np.float32(2) - np.float32(1)
+        if out is None:
+            return unit
+        out[...] = unit
+        return out
 
     def decode(self, unit: np.ndarray) -> np.ndarray:
         """What `encode` makes of continuous actions, back to the box: float32 [W, size]."""
-        low, high = np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
-        return np.clip(low + (unit + np.float32(1)) / np.float32(2) * (high - low), low, high)
+        real = self._low + (unit + np.float32(1)) / np.float32(2) * self._range
+        return np.clip(real, self._low, np.asarray(self.high, np.float32))
+
+    @cached_property
+    def _numbers(self) -> np.ndarray:
+        return np.arange(self.start, self.start + self.size)
+
+    @cached_property
+    def _low(self) -> np.ndarray:
+        return np.asarray(self.low, np.float32)
+
+    @cached_property
+    def _range(self) -> np.ndarray:
+        return np.asarray(self.high, np.float32) - self._low
 
 
 @dataclass(frozen=True)

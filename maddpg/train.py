@@ -125,6 +125,7 @@ class Trainer:
                 if done or stop or self._crossed(config.checkpoint_interval):
                     self._checkpoint(run)
                 if stop and not done:
+                    display.update(self.step, self._rolling())
                     raise Interrupted(stop.code)
             display.update(self.step, self._rolling())
         return run

@@ -205,12 +205,12 @@ def test_every_quality_and_team_draws(quality, team):
 
 
 @pytest.mark.parametrize(
-    "params",
+    "odd",
     [{"preset": "v1_0_3"}, {"strict_mode": "random"}, {"updating_J": False}, {"detect_radius": 50.0}]
     + [{"comm_radius": 0.001}, {"adversary_size": 3.0}, {"food_size": 1e-6}, {"collector_size": 1e-6}],
 )
-def test_odd_parameters_draw(params):
-    env = playing(25, **params)
+def test_odd_parameters_draw(odd):
+    env = playing(25, **odd)
     assert env.render().shape == (700, 700, 3)
 
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import struct
 import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -12,27 +11,21 @@ import pytest
 
 from mpe_ext import simple_tag_while_c_v0 as tag
 
+HEAD = "import sys\nfrom mpe_ext import simple_tag_while_c_v0 as tag\n"
 
-def python(script, **variables):
+
+@pytest.fixture
+def run(python):
     """Run a script in a fresh process without a display, unless `variables` give one."""
-    clean = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")}
-    head = "import sys\nfrom mpe_ext import simple_tag_while_c_v0 as tag\n"
-    done = subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(script)],
-        env={**clean, "PYTHONPATH": os.pathsep.join(sys.path), **variables},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    none = dict.fromkeys(("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER", "PYGAME_HIDE_SUPPORT_PROMPT"))
+    return lambda script, **variables: python(HEAD + textwrap.dedent(script), **(none | variables))
 
 
 # Pygame stays out of the way ------------------------------------------------------------------------------------
 
 
-def test_no_pygame_without_render_mode():
-    python("""
+def test_no_pygame_without_render_mode(run):
+    run("""
         env = tag.parallel_env()
         env.reset(seed=1)
         while env.agents:
@@ -42,8 +35,8 @@ def test_no_pygame_without_render_mode():
     """)
 
 
-def test_rgb_array_needs_no_display_and_starts_no_device():
-    out = python("""
+def test_rgb_array_needs_no_display_and_starts_no_device(run):
+    out = run("""
         env = tag.parallel_env(render_mode="rgb_array")
         env.reset(seed=1)
         assert "pygame" not in sys.modules, "before the first drawing"
@@ -58,8 +51,8 @@ def test_rgb_array_needs_no_display_and_starts_no_device():
     assert out == ""  # pygame's greeting would spoil what programs print
 
 
-def test_other_users_of_pygame_may_end_it():
-    python("""
+def test_other_users_of_pygame_may_end_it(run):
+    run("""
         import pygame
         env = tag.parallel_env(render_mode="rgb_array")
         env.reset(seed=1)
@@ -93,7 +86,7 @@ Canvas.show = watched
 """
 
 
-def test_human_mode_draws_every_state_also_the_last():
+def test_human_mode_draws_every_state_also_the_last(run):
     script = WATCH + textwrap.dedent("""
         import time
         human, still = tag.parallel_env(render_mode="human"), tag.parallel_env(render_mode="rgb_array")
@@ -110,11 +103,11 @@ def test_human_mode_draws_every_state_also_the_last():
         assert all((a == b).all() for a, b in zip(shown, frames + frames[-1:], strict=True))
         assert seconds > 0.9 * 25 / human.metadata["render_fps"], seconds
     """)
-    python(script, SDL_VIDEODRIVER="dummy")
+    run(script, SDL_VIDEODRIVER="dummy")
 
 
-def test_closed_windows_do_not_stop_the_environment():
-    python("""
+def test_closed_windows_do_not_stop_the_environment(run):
+    run("""
         import pygame
         from mpe_ext.engine.canvas import Canvas
         one, other = (tag.parallel_env(render_mode="human") for _ in range(2))
@@ -145,8 +138,8 @@ def test_closed_windows_do_not_stop_the_environment():
     """, SDL_VIDEODRIVER="dummy")  # fmt: skip
 
 
-def test_window_survives_the_end_of_the_display():
-    python("""
+def test_window_survives_the_end_of_the_display(run):
+    run("""
         import pygame
         env = tag.parallel_env(render_mode="human")
         env.reset(seed=1)
@@ -161,8 +154,8 @@ def test_window_survives_the_end_of_the_display():
     """, SDL_VIDEODRIVER="dummy")  # fmt: skip
 
 
-def test_human_mode_says_when_there_is_no_display():
-    python("""
+def test_human_mode_says_when_there_is_no_display(run):
+    run("""
         import warnings
         env = tag.parallel_env(render_mode="human")
         with warnings.catch_warnings(record=True) as caught:
@@ -177,7 +170,7 @@ def test_human_mode_says_when_there_is_no_display():
 
 
 @pytest.mark.skipif(shutil.which("Xvfb") is None, reason="no Xvfb")
-def test_window_on_a_real_screen(tmp_path):
+def test_window_on_a_real_screen(run, tmp_path):
     read, write = os.pipe()
     command = f"Xvfb -displayfd {write} -screen 0 800x760x24 -nolisten tcp -fbdir".split()
     server = subprocess.Popen([*command, str(tmp_path)], pass_fds=[write], stderr=subprocess.DEVNULL)
@@ -186,7 +179,7 @@ def test_window_on_a_real_screen(tmp_path):
         with os.fdopen(read) as pipe:
             display = pipe.readline().strip()
         assert display, "Xvfb did not start"
-        python(f"""
+        run(f"""
             import pygame, time
             env = tag.parallel_env(render_mode="human")
             env.reset(seed=1)

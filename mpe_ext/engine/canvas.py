@@ -144,8 +144,8 @@ class Canvas:
             last = min(first + _STRIP, stop)
             sides = [start[1 - along] + slope * (min(max(k, low), high) - start[along]) for k in (first, last)]
             near, far = min(sides) - margin, max(sides) + margin
-            box = (near, first, far, last) if along else (first, near, last, far)
-            self._paint(*box, colour, inside)
+            left, top, right, bottom = (near, first, far, last) if along else (first, near, last, far)
+            self._paint(left, top, right, bottom, colour, inside)
 
     def polygon(self, points: Sequence[Point], colour: Colour) -> None:
         """A filled convex polygon."""

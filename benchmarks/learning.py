@@ -1,0 +1,127 @@
+"""What MADDPG learns on the tag game with the default settings: trains the seeds, evaluates, writes the table's data.
+
+    python benchmarks/learning.py [--seeds 5] [--jobs 2] [--runs runs/learning]
+
+Every pairing of an adversary and a team (random, rules, lookahead, trained) plays the same fixed episodes greedily. Rows with
+a trained side are means over seeds, with 95 % intervals by Student's t over the seeds; the others over episodes.
+All checkpoints of a run play its own game, to see whether play collapses. Runs that are finished are used again.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from maddpg.evaluate import Evaluation, Request
+from maddpg.rollout import EVALUATION_SEED, extras, play
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULT = ROOT / "benchmarks" / "results" / "learning.json"
+ENV = "simple_tag_while_c_v0"
+KINDS = ("random", "rules", "lookahead", "trained")
+COLUMNS = ("adversary_return", "controller", "collector", "team_return", "food", "hits", "lost")
+
+
+def train(seed: int, folder: Path, options: list[str]) -> None:
+    """One run with the default settings, unless it is there already."""
+    if (folder / "checkpoints").is_dir():
+        print(f"seed {seed}: {folder} is there already")
+        return
+    command = [sys.executable, str(ROOT / "main.py"), "maddpg", "--seed", str(seed), "--out", str(folder), *options]
+    begin = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    print(f"seed {seed}: trained in {time.perf_counter() - begin:.0f} s", flush=True)
+
+
+def outcome(evaluation: Evaluation, names: str) -> dict[str, np.ndarray]:
+    """What each episode of a cast brought, by column."""
+    episodes = play(evaluation.worlds, evaluation.cast(names), evaluation.request.episodes, EVALUATION_SEED)
+    also = extras(ENV, episodes)
+    returns = episodes.returns
+    return {
+        "adversary_return": returns["adversary_0"],
+        "controller": returns["controller_0"],
+        "collector": (returns["collector_0_0"] + returns["collector_0_1"]) / 2,
+        "team_return": also["team"],
+        "food": also["food"],
+        "hits": also["hits"],
+        "lost": also["time out of range"],
+    }
+
+
+def interval(values: np.ndarray) -> list[float]:
+    """Mean and half width of the 95 % interval by Student's t."""
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return [round(float(values.mean()), 3), round(float(half), 3)]
+
+
+def pairing(evaluation: Evaluation, adversary: str, team: str, runs: list[Path]) -> dict[str, Any]:
+    """One row of the table; a trained side plays with each run in turn."""
+    trained = "trained" in (adversary, team)
+    per_run = []
+    for run in runs if trained else runs[:1]:
+        side = {kind: str(run) if kind == "trained" else kind for kind in (adversary, team)}
+        per_run.append(outcome(evaluation, f"{side[adversary]}:{side[team]}:{side[team]}"))
+    row: dict[str, Any] = {"adversary": adversary, "team": team, "episodes": evaluation.request.episodes}
+    row["seeds"] = len(per_run) if trained else 0
+    for column in COLUMNS:
+        if trained:
+            means = np.array([result[column].mean() for result in per_run])
+            row[column] = interval(means)
+            row[f"{column}_by_seed"] = [round(float(m), 3) for m in means]
+        else:
+            row[column] = interval(per_run[0][column])
+    return row
+
+
+def checkpoints(evaluation: Evaluation, run: Path) -> dict[str, float]:
+    """Team return in own play of every checkpoint, by step."""
+    found = {}
+    for folder in sorted(run.glob("checkpoints/*/learner.safetensors")):
+        step = json.loads((folder.parent / "state.json").read_text())["step"]
+        found[str(step)] = round(float(outcome(evaluation, str(folder.parent))["team_return"].mean()), 3)
+    return dict(sorted(found.items(), key=lambda item: int(item[0])))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--episodes", type=int, default=2000)
+    parser.add_argument("--jobs", type=int, default=2, help="runs trained at a time")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "learning")
+    parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("options", nargs="*", help="after --: options of main.py, to try other settings")
+    arguments = parser.parse_args()
+
+    runs = [arguments.runs / f"seed{seed}" for seed in range(arguments.seeds)]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        jobs = [pool.submit(train, seed, run, arguments.options) for seed, run in enumerate(runs)]
+        for job in jobs:
+            job.result()
+
+    evaluation = Evaluation(Request((), ENV, {}, arguments.episodes, EVALUATION_SEED, False, None))
+    rows = []
+    for adversary in KINDS:
+        for team in KINDS:
+            rows.append(pairing(evaluation, adversary, team, runs))
+            values = ", ".join(f"{c} {rows[-1][c][0]:.2f} ± {rows[-1][c][1]:.2f}" for c in COLUMNS)
+            print(f"{adversary:9} against {team:9}: {values}", flush=True)
+    curves = [checkpoints(evaluation, run) for run in runs]
+    for seed, curve in enumerate(curves):
+        values = list(curve.values())
+        print(f"seed {seed}: own play last {values[-1]:.1f}, best {max(values):.1f}, ratio {values[-1] / max(values):.2f}")
+    config = json.loads((runs[0] / "config.json").read_text())
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps({"rows": rows, "checkpoints": curves, "config": config}, indent=1) + "\n")
+    print(f"written: {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()
