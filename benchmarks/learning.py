@@ -2,8 +2,8 @@
 
     python benchmarks/learning.py [--seeds 5] [--jobs 2] [--runs runs/learning]
 
-Every pairing of an adversary and a team (random, rules, lookahead, trained) plays the same fixed episodes greedily. Rows with
-a trained side are means over seeds, with 95 % intervals by Student's t over the seeds; the others over episodes.
+Every pairing of an adversary and a team (random, rules, lookahead, trained) plays the same fixed episodes. Rows
+with a trained side are means over seeds, with 95 % intervals by Student's t over the seeds; the others over episodes.
 All checkpoints of a run play its own game, to see whether play collapses. Runs that are finished are used again.
 """
 
@@ -115,8 +115,8 @@ def main() -> None:
             print(f"{adversary:9} against {team:9}: {values}", flush=True)
     curves = [checkpoints(evaluation, run) for run in runs]
     for seed, curve in enumerate(curves):
-        values = list(curve.values())
-        print(f"seed {seed}: own play last {values[-1]:.1f}, best {max(values):.1f}, ratio {values[-1] / max(values):.2f}")
+        last, best = list(curve.values())[-1], max(curve.values())
+        print(f"seed {seed}: own play last {last:.1f}, best {best:.1f}, ratio {last / best:.2f}")
     config = json.loads((runs[0] / "config.json").read_text())
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps({"rows": rows, "checkpoints": curves, "config": config}, indent=1) + "\n")

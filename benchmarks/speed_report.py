@@ -179,7 +179,7 @@ def _notes(found: dict[str, Any]) -> list[str]:
 
 
 def _threads(threads: dict[str, int]) -> str:
-    return ", ".join(f"{name} {n}" for name, n in threads.items())
+    return "; ".join(f"{name}: {n}" for name, n in threads.items())
 
 
 def _batches(vector: dict[str, Any]) -> list[str]:

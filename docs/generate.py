@@ -23,6 +23,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from gymnasium.spaces import flatdim
+
 ROOT = Path(__file__).resolve().parent.parent
 # The pages describe this source tree, whatever else is installed.
 sys.path.insert(0, str(ROOT))
@@ -52,8 +54,8 @@ def tag_observations(page: Path, root: Path) -> str:
     for preset in tag.PRESETS:
         for quality in tag.QUALITIES:
             game = tag.SimpleTagWhileC.make(preset=preset, env_quality=quality)
-            sizes = {agent.split("_")[0]: space.shape[0] for agent, space in game.observation_spaces.items()}
-            rows.append([f"`{preset}`", f"`{quality}`", *(sizes[role] for role in roles), game.state_space.shape[0]])
+            sizes = {agent.split("_")[0]: flatdim(space) for agent, space in game.observation_spaces.items()}
+            rows.append([f"`{preset}`", f"`{quality}`", *(sizes[role] for role in roles), flatdim(game.state_space)])
     return table(["preset", "`env_quality`", *roles, "`state()`"], rows)
 
 

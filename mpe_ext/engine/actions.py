@@ -19,7 +19,7 @@ from mpe_ext.engine.params import LARGEST_INT, nearest
 
 def positive_int(name: str, value: Any) -> int:
     """`value` as an int >= 1, or ValueError."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= value <= LARGEST_INT:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= int(value) <= LARGEST_INT:
         raise ValueError(f"{name}={value!r}: must be an integer in 1 .. {LARGEST_INT}")
     return int(value)
 
@@ -56,6 +56,7 @@ def check_one(agent: str, space: spaces.Space, action: Any) -> Any:
         if not 0 <= value < space.n:
             raise ValueError(f"action of {agent!r} is {value}: must be an integer in 0 .. {space.n - 1}")
         return value
+    assert isinstance(space, spaces.Box)
     array = _numbers(agent, action, space.shape)
     if math.isnan(array.sum()) and np.isnan(array).any():
         raise ValueError(f"action of {agent!r} is {action!r}: NaN is not an action")

@@ -34,7 +34,7 @@ def faces(game: type[Game], module: str) -> tuple[Callable, Callable, Callable]:
                 chosen[k] = kwargs.pop(k)
             return cls(game.make(also=tuple(own), **kwargs), **(own | chosen))
 
-        fields = dataclasses.fields(game.Parameters)
+        fields = dataclasses.fields(game.params_type)
         parameters = [inspect.Parameter(k, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=v) for k, v in own.items()]
         parameters += [inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default) for f in fields]
         constructor.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

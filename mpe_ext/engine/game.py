@@ -30,7 +30,7 @@ class Game(ABC):
 
     name: ClassVar[str]
     render_fps: ClassVar[int] = 10
-    Parameters: ClassVar[type]
+    params_type: ClassVar[type]
     presets: ClassVar[dict[str, dict[str, Any]]]
     kernels: ClassVar[Kernels]
 
@@ -44,8 +44,8 @@ class Game(ABC):
 
     @classmethod
     def make(cls, also: tuple[str, ...] = (), **arguments: Any) -> "Game":
-        """The game with the preset's values, overridden by `arguments` (see `params.make` for `also` and what is raised)."""
-        return cls(parameters.make(cls.Parameters, cls.presets, arguments, also))
+        """The game with the preset's values, overridden by `arguments`; see `params.make`."""
+        return cls(parameters.make(cls.params_type, cls.presets, arguments, also))
 
     @abstractmethod
     def numbers(self) -> tuple:
@@ -68,8 +68,8 @@ class Game(ABC):
         """The view of `state` that `env.state()` returns, worlds first."""
 
     @abstractmethod
-    def draw(self, canvas: Any, shared: Shared, state: Any, w: int) -> None:
-        """Draw world w. Changes nothing but the canvas."""
+    def draw(self, canvas: Any, shared: Shared, state: Any, w: int, max_cycles: int) -> None:
+        """Draw world w, whose episodes last `max_cycles` steps. Changes nothing but the canvas."""
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments that make this game again."""

@@ -154,7 +154,7 @@ class GameParallelEnv(ParallelEnv):
             from mpe_ext.engine.canvas import Canvas  # pygame comes with the first drawing
 
             self._canvas = Canvas(title=self.game.name)
-        self.game.draw(self._canvas, self._worlds._shared, self._worlds._state, 0)
+        self.game.draw(self._canvas, self._worlds._shared, self._worlds._state, 0, self.max_cycles)
         if self.render_mode == "human":
             self._canvas.show(self.game.render_fps)
             return None

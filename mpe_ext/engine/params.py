@@ -51,11 +51,11 @@ def _coerce(field: dataclasses.Field, value: Any) -> Any:
     kind = type(field.default)
     if kind is bool:
         return bool(value) if type(value).__name__ in ("bool", "bool_") else None
-    number = numbers.Integral if kind is int else numbers.Real
+    number: Any = numbers.Integral if kind is int else numbers.Real
     if not isinstance(value, number) or type(value).__name__ in ("bool", "bool_"):
         return None
     try:
-        value = kind(value)
+        value = int(value) if kind is int else float(value)
     except OverflowError:
         return None
     if value > LARGEST_INT if kind is int else not math.isfinite(value):
@@ -67,10 +67,8 @@ def _coerce(field: dataclasses.Field, value: Any) -> Any:
     return value
 
 
-def make(
-    cls: type, presets: dict[str, dict[str, Any]], arguments: dict[str, Any], also: tuple[str, ...] = ()
-) -> Any:
-    """Build `cls`: the preset's values, overridden by `arguments`. `also` are names that the constructor in front takes.
+def make(cls: type, presets: dict[str, dict[str, Any]], arguments: dict[str, Any], also: tuple[str, ...] = ()) -> Any:
+    """Build `cls`: the preset's values, overridden by `arguments`. `also` names what the caller takes itself.
 
     Raises:
         TypeError: an argument that does not exist.

@@ -11,7 +11,7 @@ def as_seed(seed: Any) -> int:
     Raises:
         ValueError: not an integer in 0 .. 2**64 - 1.
     """
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**64:
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= int(seed) < 2**64:
         raise ValueError(f"seed={seed!r}: must be an integer in 0 .. 2**64 - 1")
     return int(seed)
 

@@ -132,7 +132,7 @@ class VectorEnv:
 
         Args:
             actions: by agent, integers [num_envs] for `Discrete`, numbers [num_envs, k] for `Box` (clipped to it).
-                Whoever acts in no world may be missing; entries of worlds where an agent does not act are not looked at.
+                Whoever acts in no world may be missing; entries of worlds where an agent does not act do not matter.
 
         Raises:
             RuntimeError: before `reset`, or with `autoreset_mode="disabled"` when a world's episode is over.
@@ -185,7 +185,7 @@ class VectorEnv:
         """Return to a `snapshot()` (of this game, with as many worlds). Observations are written anew from the state.
 
         Raises:
-            ValueError: an array is missing, unknown, of another shape or dtype, or not finite. Nothing has changed then.
+            ValueError: an array is missing, unknown, of another shape or dtype, or not finite. Nothing changes then.
         """
         mine = {**self._shared._asdict(), **self._state._asdict()}
         known = {*mine, "max_cycles", "seeded", "started"}

@@ -37,14 +37,16 @@ LETTERS = 22  # pixels; half of it must still be read in a picture of half the s
 MARGIN = 29  # middle of the strips above and below the box
 
 
-def draw(canvas: "Canvas", game: "SimpleTagWhileC", shared: Shared, state: rules.State, w: int) -> None:
+def draw(
+    canvas: "Canvas", game: "SimpleTagWhileC", shared: Shared, state: rules.State, w: int, max_cycles: int
+) -> None:
     """Draw world w on the canvas. Changes nothing else."""
     canvas.look((0.0, 0.0), VIEW)
     scene = _Scene(game, state, w)
     strict = scene.params.strict_mode is True
     canvas.backdrop(f"arena, {strict=}", lambda fresh: _arena(fresh, strict))
     _ranges(canvas, scene)
-    _head(canvas, game, shared, w)
+    _head(canvas, game, shared, w, max_cycles)
     _links(canvas, scene)
     _food(canvas, scene)
     _bodies(canvas, scene)
@@ -178,7 +180,7 @@ def _far_away(canvas: "Canvas", scene: _Scene) -> None:
         canvas.arrow(tip, (px - tip[0], py - tip[1]), 22, scene.colour(i))
 
 
-def _head(canvas: "Canvas", game: "SimpleTagWhileC", shared: Shared, w: int) -> None:
+def _head(canvas: "Canvas", game: "SimpleTagWhileC", shared: Shared, w: int, max_cycles: int) -> None:
     """The strip above the box: who is who, returns so far, steps."""
     p = game.params
     steps = int(shared.steps[w])
@@ -198,7 +200,7 @@ def _head(canvas: "Canvas", game: "SimpleTagWhileC", shared: Shared, w: int) -> 
             width = canvas.text(name, (x + 16, MARGIN), LETTERS, FAINT)
             canvas.text(_number(float(values.sum())), (x + 16 + width + 7, MARGIN), LETTERS, INK)
             x += width + 98
-    canvas.text(f"step {steps}/{p.max_cycles}", (canvas.size[0] - 14, MARGIN), LETTERS, INK, across=1.0)
+    canvas.text(f"step {steps}/{max_cycles}", (canvas.size[0] - 14, MARGIN), LETTERS, INK, across=1.0)
 
 
 def _legend(canvas: "Canvas", strict: bool) -> None:

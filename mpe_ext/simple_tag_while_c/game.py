@@ -60,9 +60,15 @@ class Parameters:
     strict_collector_penalty: float = param(5.0, "strict mode: the collector pays this once", low=0)
     strict_controller_penalty: float = param(10.0, "strict mode: its controller pays this once for each", low=0)
     # Shaping (0 is off)
-    adversary_distance_shaping: float = param(0.0, "adversaries pay this times each one's distance to the nearest controller", low=0)  # fmt: skip
-    controller_distance_shaping: float = param(0.0, "a controller gains this times its distance to every adversary", low=0)  # fmt: skip
-    controller_comm_shaping: float = param(0.0, "a controller pays this times how far each collector is beyond `comm_radius`", low=0)  # fmt: skip
+    adversary_distance_shaping: float = param(
+        0.0, "adversaries pay this times each one's distance to the nearest controller", low=0
+    )
+    controller_distance_shaping: float = param(
+        0.0, "a controller gains this times its distance to every adversary", low=0
+    )
+    controller_comm_shaping: float = param(
+        0.0, "a controller pays this times how far each collector is beyond `comm_radius`", low=0
+    )
     collector_comm_shaping: float = param(0.0, "a collector pays this times what `comm_shaping` says", low=0)
     comm_shaping: str = param(
         "hinge",
@@ -121,7 +127,7 @@ class SimpleTagWhileC(Game):
     """Adversaries chase controllers, whose collectors gather food and should stay in range of their controller."""
 
     name = "simple_tag_while_c_v0"
-    Parameters = Parameters
+    params_type = Parameters
     presets = PRESETS
     kernels = Kernels(rules.reset_worlds, rules.step_worlds, rules.observe_worlds)
     params: Parameters
@@ -145,13 +151,13 @@ class SimpleTagWhileC(Game):
     def _observation_size(self, agent: str) -> int:
         p = self.params
         a, c, m = p.num_adversaries, p.num_controller, p.num_collector_each
-        l, h, vh = (QUALITIES.index(p.env_quality) >= level for level in (rules.L, rules.H, rules.VH))
+        low, high, very_high = (QUALITIES.index(p.env_quality) >= level for level in (rules.L, rules.H, rules.VH))
         if agent.startswith("adversary"):
             return 4 + 2 * (a - 1) + 4 * c
         if agent.startswith("controller"):
             seen = c * m if p.observe_all_collectors else m
-            return 4 + 2 * a + 4 * (c - 1) + 2 * seen * l + 2 * seen * vh
-        return 6 + 2 * (m - 1) * l + 2 * h + 2 * (m - 1) * vh + 2 * p.n_detect
+            return 4 + 2 * a + 4 * (c - 1) + 2 * seen * low + 2 * seen * very_high
+        return 6 + 2 * (m - 1) * low + 2 * high + 2 * (m - 1) * very_high + 2 * p.n_detect
 
     def numbers(self) -> rules.Rules:
         p = self.params
@@ -216,10 +222,10 @@ class SimpleTagWhileC(Game):
     def global_state(self, state: rules.State) -> np.ndarray:
         return state.observation
 
-    def draw(self, canvas: Any, shared: Shared, state: rules.State, w: int) -> None:
+    def draw(self, canvas: Any, shared: Shared, state: rules.State, w: int, max_cycles: int) -> None:
         from mpe_ext.simple_tag_while_c.drawing import draw  # pygame comes with the first drawing
 
-        draw(canvas, self, shared, state, w)
+        draw(canvas, self, shared, state, w, max_cycles)
 
 
 _SAME_NAME = sorted({f for f in rules.Rules._fields if f in Parameters.__dataclass_fields__} - {"n_detect"})

@@ -2,7 +2,8 @@
 
 One step: forces and motion, links (who is lost), pick-ups, rewards, respawns. Then the engine counts the step, and the
 observations are written from the state alone. Agents stand in world order: adversaries, controllers, then collectors,
-controller by controller. `e` holds the engine's arrays (`Shared`), `s` the game's (`State`), `p` the parameters (`Rules`).
+controller by controller. `e` holds the engine's arrays (`Shared`), `s` the game's (`State`), `p` the parameters
+(`Rules`).
 """
 
 import math
@@ -196,7 +197,7 @@ def stay_down(w, s):
 
 @rule
 def act(w, e, s, p):
-    """Control forces: one axis at a time (0 none, 1 left, 2 right, 3 down, 4 up), or Box(0, 1, (5,)), entry 0 unused."""
+    """Control forces: one axis at a time (0 none, 1 left, 2 right, 3 down, 4 up), or Box(0, 1, (5,)) from entry 1."""
     for i in range(s.pos.shape[1]):
         accel = of_kind(i, p, p.adversary_accel, p.controller_accel, p.collector_accel)
         # Lost since the last step: acts at random until back in range. At a reset nobody has been lost yet.
