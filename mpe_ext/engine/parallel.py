@@ -55,6 +55,7 @@ class GameParallelEnv(ParallelEnv):
         }
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
         self._spaces = self.game.action_spaces
+        self._choices = {a: s.n if isinstance(s, spaces.Discrete) else 0 for a, s in self._spaces.items()}
 
     # Spaces ---------------------------------------------------------------------------------------------------
 
@@ -112,7 +113,10 @@ class GameParallelEnv(ParallelEnv):
             if agent not in actions:
                 act.check_names(actions, self.possible_agents)
                 raise KeyError(f"no action for {agent!r} (agents that act now: {', '.join(agents)})")
-            checked.append(act.check_one(agent, self._spaces[agent], actions[agent]))
+            action = actions[agent]
+            if type(action) is not int or not 0 <= action < self._choices[agent]:
+                action = act.check_one(agent, self._spaces[agent], action)
+            checked.append(action)
         if len(actions) != len(agents):
             act.check_names(actions, self.possible_agents)
         for agent, action in zip(agents, checked, strict=True):
@@ -122,20 +126,19 @@ class GameParallelEnv(ParallelEnv):
                 self._controls[self._index[agent], : len(action)] = action
         self._step_kernel(0, 1, self._worlds._max_cycles, *self._tuples)
 
-        rewards, terminations, truncations = (
-            dict(zip(self.possible_agents, array.tolist(), strict=True))
-            for array in (self._rewards, self._terminated, self._truncated)
-        )
-        if len(agents) != len(self.possible_agents):
-            rewards, terminations, truncations = (
-                {agent: values[agent] for agent in agents} for values in (rewards, terminations, truncations)
-            )
-        returned = self._observe(agents), rewards, terminations, truncations, self._report(agents)
+        everyone = self.possible_agents
+        rewards = dict(zip(everyone, self._rewards.tolist(), strict=True))
+        terminations = dict(zip(everyone, self._terminated.tolist(), strict=True))
+        truncations = dict(zip(everyone, self._truncated.tolist(), strict=True))
+        for gone in everyone if len(agents) != len(everyone) else ():
+            if gone not in agents:
+                del rewards[gone], terminations[gone], truncations[gone]
+        observations, infos = self._observe(agents), self._report(agents)
         if True in terminations.values() or True in truncations.values():
             self.agents = [a for a in agents if not (terminations[a] or truncations[a])]
         if self.render_mode == "human":
             self.render()
-        return returned
+        return observations, rewards, terminations, truncations, infos
 
     def state(self) -> np.ndarray:
         """The global state, float32[size]."""

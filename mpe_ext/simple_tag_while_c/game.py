@@ -181,7 +181,8 @@ class SimpleTagWhileC(Game):
         )
 
     def allocate(self, num_envs: int) -> rules.State:
-        w, n, foods, slots = num_envs, len(self.agents), self.params.num_J, self.params.n_detect
+        w, n, foods = num_envs, len(self.agents), self.params.num_J
+        collectors = self.params.num_controller * self.params.num_collector_each
         size = self.state_space.shape[0]
         return rules.State(
             pos=np.zeros((w, n, 2)),
@@ -199,8 +200,8 @@ class SimpleTagWhileC(Game):
             marks_count=np.zeros(w, np.int32),
             force=np.zeros((w, n, 2)),
             taker=np.zeros((w, foods), np.int16),
-            near=np.zeros((w, slots)),
-            near_food=np.zeros((w, slots), np.int64),
+            near=np.zeros((w, foods)),
+            order=np.tile(np.arange(foods, dtype=np.int16), (w, collectors, 1)),
         )
 
     def observations(self, state: rules.State) -> dict[str, np.ndarray]:

@@ -48,8 +48,8 @@ class State(NamedTuple):
     marks_count: np.ndarray  # int32[W]: pick-ups in this episode
     force: np.ndarray  # float64[W, N, 2]: scratch
     taker: np.ndarray  # int16[W, J]: scratch: the collector that took the food in this step, or -1
-    near: np.ndarray  # float64[W, n_detect]: scratch: squared distances of the nearest food
-    near_food: np.ndarray  # int64[W, n_detect]: scratch: and which food it is
+    near: np.ndarray  # float64[W, J]: scratch: squared distances from a collector, sorted
+    order: np.ndarray  # int16[W, collectors, J]: scratch: each collector's food in that order
 
 
 class Rules(NamedTuple):
@@ -492,10 +492,11 @@ def see_as_collector(w, s, p, k, i):
         for j in range(first, last):
             if j != i:
                 k = put_velocity(w, s, k, j)
-    found = find_food(w, s, p, i)
+    sort_food(w, s, p, i)
+    limit = p.detect_radius * p.detect_radius
     for n in range(p.n_detect):
-        if n < found:
-            j = s.near_food[w, n]
+        if n < s.food.shape[1] and s.near[w, n] < limit:
+            j = s.order[w, i - first_collector(p), n]
             k = put(w, s, k, s.food[w, j, 0] - s.pos[w, i, 0], s.food[w, j, 1] - s.pos[w, i, 1])
         else:
             k = put(w, s, k, 0.0, 0.0)
@@ -503,27 +504,28 @@ def see_as_collector(w, s, p, k, i):
 
 
 @rule
-def find_food(w, s, p, i):
-    """The nearest food inside the detection radius, nearest first, ties by index, into the scratch arrays."""
-    found = 0
-    for j in range(s.food.shape[1]):
+def sort_food(w, s, p, i):
+    """All food by distance from collector i, ties by index, what is not there last: into the scratch arrays.
+
+    An insertion sort that begins with the order of the step before, which is nearly right. The result does not depend
+    on where it begins.
+    """
+    row = i - first_collector(p)
+    for m in range(s.food.shape[1]):
+        j = s.order[w, row, m]
         dx = s.food[w, j, 0] - s.pos[w, i, 0]
         dy = s.food[w, j, 1] - s.pos[w, i, 1]
-        squared = dx * dx + dy * dy
-        if squared >= p.detect_radius * p.detect_radius or not s.food_active[w, j]:
-            continue
-        if found == p.n_detect and (found == 0 or squared >= s.near[w, found - 1]):
-            continue
-        if found < p.n_detect:
-            found += 1
-        n = found - 1
-        while n > 0 and s.near[w, n - 1] > squared:
-            s.near[w, n] = s.near[w, n - 1]
-            s.near_food[w, n] = s.near_food[w, n - 1]
+        squared = dx * dx + dy * dy if s.food_active[w, j] else math.inf
+        n = m
+        while n > 0:
+            nearer = s.near[w, n - 1]
+            if nearer < squared or (nearer == squared and s.order[w, row, n - 1] < j):
+                break
+            s.near[w, n] = nearer
+            s.order[w, row, n] = s.order[w, row, n - 1]
             n -= 1
         s.near[w, n] = squared
-        s.near_food[w, n] = j
-    return found
+        s.order[w, row, n] = j
 
 
 @rule
