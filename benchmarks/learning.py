@@ -117,7 +117,7 @@ def main() -> None:
     for seed, curve in enumerate(curves):
         last, best = list(curve.values())[-1], max(curve.values())
         print(f"seed {seed}: own play last {last:.1f}, best {best:.1f}, ratio {last / best:.2f}")
-    config = json.loads((runs[0] / "config.json").read_text())
+    config = json.loads((runs[0] / "config.json").read_text()) | {"out": None}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps({"rows": rows, "checkpoints": curves, "config": config}, indent=1) + "\n")
     print(f"written: {arguments.out}")

@@ -149,4 +149,11 @@ def shipped_policy(env: str) -> Path:
 
 def label(names: str) -> str:
     """A policy as a table shows it: paths by their last part."""
-    return ":".join(Path(name).stem if name.endswith(".safetensors") else Path(name).name for name in names.split(":"))
+
+    def short(name: str) -> str:
+        path = Path(name)
+        if path.parent == SHIPPED:
+            return "shipped"
+        return path.stem if path.suffix == ".safetensors" else path.name
+
+    return ":".join(map(short, names.split(":")))

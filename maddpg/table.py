@@ -18,6 +18,8 @@ def show(report: Report, console: Console) -> None:
     title = f"{report.env}: return of an episode, {report.episodes:,} episodes, {play} play"
     console.print(title, style="bold", soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    # Numbers that are broken over two lines cannot be read; a narrow terminal wraps whole lines instead.
+    console.width = max(console.width, 26 + 18 * len(report.results))
     table.add_column("", no_wrap=True)
     for result in report.results:
         table.add_column(result.label, justify="right", overflow="fold")

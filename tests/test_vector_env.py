@@ -211,7 +211,7 @@ def test_next_step(module):
         *said, infos = env.step(act(env, step))
         ended, begins = step % 4 == 2, step % 4 == 3
         for agent in env.possible_agents:
-            assert said[2][agent].tolist() == [ended] * WORLDS
+            assert said[3][agent].tolist() == [ended] * WORLDS
             assert infos[agent]["episode_length"].tolist() == [(step % 4 + 1) % 4] * WORLDS
             if begins:
                 assert not said[1][agent].any() and not infos[agent]["episode_return"].any()
@@ -286,7 +286,7 @@ def test_max_cycles_can_be_assigned(module, mode):
 
 def strict(module, **arguments):
     """The tag game in which most collectors soon go down."""
-    return make(module, strict_mode=True, comm_radius=0.1, num_envs=30, **arguments)
+    return make(module, strict_mode=True, comm_radius=0.5, num_envs=30, **arguments)
 
 
 @pytest.mark.parametrize("mode", MODES)
