@@ -148,6 +148,8 @@ def stacked_round(rows: int, **options: object) -> Callable[[], object]:
     names = ("adversary_0", "controller_0", "collector_0_0", "collector_0_1")
     roles = ("adversary", "controller", "collector", "collector")
     task = Task(names, tuple(SIZES), (Action("discrete", 5),) * 4, roles, 25)
+    # The plain loop's actor gradient, unless told otherwise.
+    options = {"actor_gradient": "gumbel"} | options
     learner = Learner(task, MaddpgConfig(buffer_capacity=rows, **options), "cpu", 1000)  # type: ignore[arg-type]
     buffer = PlainBuffer(SIZES, 5, rows)
     arrays = [

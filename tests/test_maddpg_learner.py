@@ -270,7 +270,8 @@ def flatten(plain: torch.nn.Module) -> torch.Tensor:
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("activation", ["relu", "leaky_relu"])
 def test_rounds_equal_a_plain_loop_over_agents(double, shared, activation):
-    learner = fill(make(shared_batch=shared, activation=activation, lr_decay="none", actor_lr=0.01, critic_lr=0.01))
+    options = {"lr_decay": "none", "actor_lr": 0.01, "critic_lr": 0.01, "actor_gradient": "gumbel"}
+    learner = fill(make(shared_batch=shared, activation=activation, **options))
     task, noise = learner.task, SameNoise(learner)
     plain = PlainMaddpg(
         [8, 10, 20, 20], 5, (16, 12), activation == "leaky_relu", gamma=0.9, tau=0.01, logit_reg=1e-3, noise=noise

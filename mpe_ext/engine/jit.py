@@ -67,6 +67,17 @@ def kernel(function: Callable) -> Callable:
             return numba.njit(**_OPTIONS)(function)
 
 
+def bind(kernel: Any, *arguments: Any) -> Callable:
+    """The compiled function behind a kernel, for arguments of these types; compiles it or loads it from the cache.
+
+    Calling it skips numba's dispatch, which takes longer than the step of a world. The kernel is called once.
+    """
+    if config.DISABLE_JIT:
+        return kernel
+    kernel(*arguments)
+    return kernel.get_overload(tuple(numba.typeof(argument) for argument in arguments))
+
+
 def announce_compilation(name: str, kernels: list[Any]) -> None:
     """Tell the user, in one line on stderr, that the next seconds go into compiling `kernels` (if they do)."""
     for k in kernels:

@@ -45,7 +45,7 @@ class GameParallelEnv(ParallelEnv):
     def _connect(self, worlds: VectorEnv) -> None:
         """Everything that a step reads, looked up once: a step takes a few microseconds in all."""
         self._worlds = worlds
-        self._step_kernel, self._tuples = self.game.kernels.step, worlds._tuples
+        self._tuples = worlds._tuples
         e = worlds._shared
         self._actions, self._controls = e.actions[0], e.controls[0]
         self._rewards, self._terminated, self._truncated = e.rewards[0], e.terminated[0], e.truncated[0]
@@ -88,6 +88,7 @@ class GameParallelEnv(ParallelEnv):
     ) -> tuple[dict[str, np.ndarray], dict[str, dict]]:
         """Begin a new episode: (observations, infos). Without a seed the random stream goes on. Options are ignored."""
         self._worlds.reset(seed=None if seed is None else as_seed(seed))
+        self._step_kernel = self._worlds._kernel("step")
         self.agents = self.possible_agents[:]
         if self.render_mode == "human":
             self.render()
@@ -128,13 +129,14 @@ class GameParallelEnv(ParallelEnv):
 
         everyone = self.possible_agents
         rewards = dict(zip(everyone, self._rewards.tolist(), strict=True))
-        terminations = dict(zip(everyone, self._terminated.tolist(), strict=True))
-        truncations = dict(zip(everyone, self._truncated.tolist(), strict=True))
-        for gone in everyone if len(agents) != len(everyone) else ():
-            if gone not in agents:
-                del rewards[gone], terminations[gone], truncations[gone]
         observations, infos = self._observe(agents), self._report(agents)
-        if True in terminations.values() or True in truncations.values():
+        terminated, truncated = self._terminated.tolist(), self._truncated.tolist()
+        if True not in terminated and True not in truncated:
+            terminations, truncations = dict.fromkeys(agents, False), dict.fromkeys(agents, False)
+        else:
+            terminations = {agent: terminated[self._index[agent]] for agent in agents}
+            truncations = {agent: truncated[self._index[agent]] for agent in agents}
+            rewards = {agent: rewards[agent] for agent in agents}
             self.agents = [a for a in agents if not (terminations[a] or truncations[a])]
         if self.render_mode == "human":
             self.render()
@@ -178,6 +180,8 @@ class GameParallelEnv(ParallelEnv):
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Return to a `snapshot()`, mid-episode or not (see `VectorEnv.restore`)."""
         self._worlds.restore(snapshot)
+        if self._worlds._started:
+            self._step_kernel = self._worlds._kernel("step")
         gone = self._terminated | self._truncated
         playing = self._worlds._started and not self._worlds._shared.done[0]
         self.agents = [a for a, left in zip(self.possible_agents, gone, strict=True) if playing and not left]

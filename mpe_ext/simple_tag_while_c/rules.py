@@ -22,6 +22,7 @@ CONTACT_MARGIN = 0.001
 # Beyond 40 margins the contact force is below 1e-18, and inside them the softplus equals its argument to 1e-18.
 SOFTPLUS_RANGE = 40.0
 FAR = 1e15  # positions stop here, where a step no longer changes them: no distance can overflow
+NOWHERE = 1e300  # squared distance of food that is not there: finite, so that snapshots are
 TRIES = 64  # to place food; then the last try is moved into the box
 MARKS = 16  # pick-ups remembered for the drawing
 
@@ -127,10 +128,10 @@ def size(i, p):
 
 
 @rule
-def distance(w, s, i, j):
+def squared_distance(w, s, i, j):
     dx = s.pos[w, i, 0] - s.pos[w, j, 0]
     dy = s.pos[w, i, 1] - s.pos[w, j, 1]
-    return math.sqrt(dx * dx + dy * dy)
+    return dx * dx + dy * dy
 
 
 # Reset ----------------------------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ def link(w, e, s, p):
         s.lost[w, c] = 0
         for i in range(first_son(c, p), first_son(c, p) + p.collectors_each):
             if s.down[w, i] != IS_DOWN:
-                lost = distance(w, s, i, c) >= p.comm_radius
+                lost = squared_distance(w, s, i, c) >= p.comm_radius * p.comm_radius
                 s.lost[w, i] = lost
                 if lost and p.strict == STRICT:
                     s.down[w, i] = GOES_DOWN
@@ -358,18 +359,19 @@ def bound(z):
 @rule
 def pay(w, e, s, p):
     """Rewards, from the state that this step led to, its links and its pick-ups."""
+    touch = p.adversary_size + p.controller_size
     all_hits = 0
     shaping = 0.0
     for a in range(p.adversaries):
         s.hits[w, a] = 0
         nearest = math.inf
         for c in range(p.adversaries, first_collector(p)):
-            d = distance(w, s, a, c)
-            nearest = min(nearest, d)
-            if d < p.adversary_size + p.controller_size:
+            squared = squared_distance(w, s, a, c)
+            nearest = min(nearest, squared)
+            if squared < touch * touch:
                 s.hits[w, a] += 1
         all_hits += s.hits[w, a]
-        shaping -= p.adversary_distance_shaping * nearest
+        shaping -= p.adversary_distance_shaping * math.sqrt(nearest)
     for a in range(p.adversaries):  # one reward for the whole team
         e.rewards[w, a] = shaping + p.hit_reward * all_hits
 
@@ -380,9 +382,9 @@ def pay(w, e, s, p):
         s.hits[w, c] = 0
         reward = 0.0
         for a in range(p.adversaries):
-            d = distance(w, s, a, c)
-            reward += p.controller_distance_shaping * d
-            if d < p.adversary_size + p.controller_size:
+            squared = squared_distance(w, s, a, c)
+            reward += p.controller_distance_shaping * math.sqrt(squared)
+            if squared < touch * touch:
                 s.hits[w, c] += 1
         reward -= p.hit_reward * s.hits[w, c]
         reward -= bound(x) + bound(y)
@@ -391,7 +393,7 @@ def pay(w, e, s, p):
         for i in range(first_son(c, p), first_son(c, p) + p.collectors_each):
             if s.down[w, i] == IS_DOWN:
                 continue
-            d = distance(w, s, i, c)
+            d = math.sqrt(squared_distance(w, s, i, c))
             reward -= p.controller_comm_shaping * max(0.0, d - p.comm_radius)
             newly_lost += s.lost[w, i]
             found += s.collected[w, i]
@@ -515,7 +517,7 @@ def sort_food(w, s, p, i):
         j = s.order[w, row, m]
         dx = s.food[w, j, 0] - s.pos[w, i, 0]
         dy = s.food[w, j, 1] - s.pos[w, i, 1]
-        squared = dx * dx + dy * dy if s.food_active[w, j] else math.inf
+        squared = dx * dx + dy * dy if s.food_active[w, j] else NOWHERE
         n = m
         while n > 0:
             nearer = s.near[w, n - 1]

@@ -1,0 +1,214 @@
+"""The kernels as plain Python, with bounds checks, in forked workers; and what is not even loaded before they are."""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from conftest import CONFIGURATIONS, choose
+
+from mpe_ext.engine import threads
+
+LENGTH = 12
+
+
+def leaves(value):
+    """All numbers in nested dicts and tuples."""
+    if isinstance(value, dict | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from leaves(part)
+    else:
+        yield np.ravel(value).astype(float)
+
+
+def short_run(module, params):
+    """All that a batch and a Parallel environment say over a few steps and resets. Other processes call this too."""
+    batch = module.vector_env(num_envs=3, **params | {"max_cycles": 5})
+    single = module.parallel_env(**params | {"max_cycles": 5})
+    record = [batch.reset(seed=9), single.reset(seed=9)]
+    for row in np.random.default_rng(0).random((LENGTH, 3, len(batch.possible_agents), 8)):
+        record += [batch.step(choose(batch, row)), batch.snapshot()]
+        if not single.agents:
+            record.append(single.reset())
+        record += [single.step(choose(single, row[0])), single.state()]
+    return np.concatenate(list(leaves(tuple(record))))
+
+
+def short_runs(module):
+    """`short_run` of every configuration."""
+    return [short_run(module, params) for params in CONFIGURATIONS[module.__name__.rsplit(".", 1)[1]].values()]
+
+
+def compare_with_elsewhere(module, python, request, tmp_path, **variables):
+    """Compare short runs of a fresh process with these variables with our own; returns numba's word for it."""
+    path = tmp_path / "runs.pickle"
+    said = python(f"""
+        import json, pickle, sys
+        from pathlib import Path
+        sys.path.insert(0, {str(request.path.parent)!r})
+        import {module.__name__} as module
+        from numba.core import config
+        from test_kernels_plain import short_runs
+        Path({str(path)!r}).write_bytes(pickle.dumps(short_runs(module)))
+        step = module.parallel_env().game.kernels.step
+        print(json.dumps([bool(config.DISABLE_JIT), bool(config.BOUNDSCHECK), type(step).__name__ != "function"]))
+    """, **variables)  # fmt: skip
+    configurations = CONFIGURATIONS[module.__name__.rsplit(".", 1)[1]].values()
+    for params, there, here in zip(configurations, pickle.loads(path.read_bytes()), short_runs(module), strict=True):
+        # numba's float() leaves a float32 what it is, Python's widens it: so differences of continuous actions are
+        # rounded differently. All else is the same bit for bit.
+        error = 1e-6 if params.get("continuous_actions") else 0
+        np.testing.assert_allclose(there, here, rtol=error, atol=error)
+    return json.loads(said)
+
+
+def test_plain_python_gives_the_compiled_numbers(module, python, request, tmp_path):
+    """Warnings are errors there: nothing overflows or divides by zero unnoticed but the random stream, which must."""
+    variables = {"NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "error::RuntimeWarning"}
+    assert compare_with_elsewhere(module, python, request, tmp_path, **variables) == [True, False, False]
+
+
+@pytest.mark.slow
+def test_bounds_checks_find_nothing(module, python, request, tmp_path):
+    """In a cache folder of its own: code that is cached without checks would be used without checks."""
+    variables = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert compare_with_elsewhere(module, python, request, tmp_path, **variables) == [False, True, True]
+    assert list(tmp_path.rglob("*boundscheck*")) and list(tmp_path.rglob("*.nbi"))  # it was compiled, and there
+
+
+def test_bounds_checks_have_a_cache_of_their_own(python):
+    """Without them and with them, the folder differs, and so it does for plain NUMBA_CACHE_DIR."""
+    script = "from mpe_ext.engine.jit import CACHE_FOLDER; print(CACHE_FOLDER)"
+    folders = [python(script, NUMBA_BOUNDSCHECK=checks).strip() for checks in (None, "0", "1")]
+    assert folders[0] == folders[1] != folders[2]
+    assert python(script, NUMBA_CACHE_DIR="/elsewhere").startswith("/elsewhere")
+
+
+def test_kernels_are_found_in_the_cache(module, python):
+    """A kernel that numba cannot cache, say a closure, would be compiled at every start, for many seconds."""
+    script = f"""
+        import {module.__name__} as module
+        env = module.vector_env()
+        env.reset(seed=1)
+        env.step({{agent: [0] for agent in env.possible_agents}})
+        env.restore(env.snapshot())
+        for kernel in env.game.kernels:
+            hits, misses = kernel.stats.cache_hits, kernel.stats.cache_misses
+            assert sum(misses.values()) == 0 < sum(hits.values()), (kernel, hits, misses)
+            assert len(kernel.signatures) == 1
+    """
+    env = module.vector_env()  # here, so that they have been compiled
+    env.reset(seed=1)
+    env.step({agent: [0] for agent in env.possible_agents})
+    env.restore(env.snapshot())
+    python(script)
+
+
+def test_parameters_never_compile_anew(module):
+    """An int where a float was, or another number of agents, must find the same compiled kernels."""
+    name = module.__name__.rsplit(".", 1)[1]
+    whole = {"comm_radius": 1, "hit_reward": 3, "collector_accel": np.float32(4)}
+    for params in (*CONFIGURATIONS[name].values(), whole):
+        env = module.vector_env(num_envs=np.int64(2), **params)
+        env.max_cycles = np.int32(9)
+        env.reset(seed=np.uint64(1))
+        env.step(choose(env, np.zeros((2, len(env.possible_agents), 8))))
+        env.restore(env.snapshot())
+    for kernel in env.game.kernels:
+        assert len(kernel.signatures) == 1, kernel.signatures
+
+
+# What is loaded when ----------------------------------------------------------------------------------------------
+
+
+def test_importing_the_package_loads_nothing_heavy(module, python):
+    """numba comes with the first environment, pygame with the first drawing, torch never."""
+    name = module.__name__.rsplit(".", 1)[1]
+    python(f"""
+        import sys
+        heavy = ["numba", "llvmlite", "pygame", "torch", "maddpg", "matplotlib", "scipy", "PIL"]
+        loaded = lambda: [name for name in heavy if name in sys.modules]
+        import pettingzoo, numpy
+        before = loaded()
+        import mpe_ext
+        assert {name!r} in dir(mpe_ext) and mpe_ext.__version__
+        assert loaded() == before == [], loaded()
+        env = mpe_ext.{name}.parallel_env(render_mode="rgb_array")
+        env.reset(seed=1)
+        env.step(dict.fromkeys(env.agents, 0))
+        assert {{"numba"}} <= set(loaded()) <= {{"numba", "llvmlite", "scipy"}}, loaded()  # numba looks for scipy
+        env.render()
+        assert set(loaded()) - {{"scipy"}} == {{"numba", "llvmlite", "pygame"}}, loaded()
+    """)
+
+
+# Forked workers ---------------------------------------------------------------------------------------------------
+
+
+def play_threaded(module_name, seed):
+    module = sys.modules[module_name]
+    env = module.vector_env(num_envs=3 * threads.MIN_WORLDS_PER_THREAD, num_threads=3)
+    env.reset(seed=seed)
+    for row in np.random.default_rng(0).random((4, env.num_envs, len(env.possible_agents), 8)):
+        env.step(choose(env, row))
+    return hashlib.sha256(env.state().tobytes()).hexdigest(), threads._pool_size, os.getpid()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_forked_workers_have_threads_of_their_own(module):
+    """After a step with threads here: OpenMP, for one, would end such a worker, and a pool without threads hang it."""
+    expected = [play_threaded(module.__name__, seed)[0] for seed in range(4)]
+    assert threads._pool_size >= 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python >= 3.12 warns of forks beside threads
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            work = pool.starmap_async(play_threaded, [(module.__name__, seed) for seed in range(4)])
+            results = work.get(timeout=60)
+    assert [digest for digest, _, _ in results] == expected
+    assert all(size >= 2 and pid != os.getpid() for _, size, pid in results)
+    assert play_threaded(module.__name__, 0)[0] == expected[0]  # and the parent's still work
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_an_environment_made_before_the_fork_works_after_it(module):
+    env = module.vector_env(num_envs=3 * threads.MIN_WORLDS_PER_THREAD, num_threads=3)
+    env.reset(seed=1)
+    actions = choose(env, np.random.default_rng(0).random((env.num_envs, len(env.possible_agents), 8)))
+    env.step(actions)
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            env.step(actions)
+            os.write(writing, hashlib.sha256(env.state().tobytes()).digest())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    env.step(actions)
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read() == hashlib.sha256(env.state().tobytes()).digest()
+    os.waitpid(child, 0)
+
+
+def test_spawned_workers(module, python):
+    """A process that starts from nothing unpickles an environment and plays on."""
+    env = module.vector_env(num_envs=2)
+    env.reset(seed=3)
+    actions = {agent: np.array([1, 2]) for agent in env.possible_agents}
+    env.step(actions)
+    there = python(f"""
+        import hashlib, pickle
+        import numpy as np
+        env = pickle.loads(bytes.fromhex({pickle.dumps(env).hex()!r}))
+        env.step({{agent: np.array([1, 2]) for agent in env.possible_agents}})
+        print(hashlib.sha256(env.state().tobytes()).hexdigest())
+    """)
+    env.step(actions)
+    assert there.strip() == hashlib.sha256(env.state().tobytes()).hexdigest()
