@@ -5,7 +5,6 @@ agent, the value and the range. (PettingZoo's own out-of-bounds wrapper costs ha
 value.)
 """
 
-import math
 import numbers
 import operator
 from collections.abc import Mapping
@@ -58,7 +57,7 @@ def check_one(agent: str, space: spaces.Space, action: Any) -> Any:
         return value
     assert isinstance(space, spaces.Box)
     array = _numbers(agent, action, space.shape)
-    if math.isnan(array.sum()) and np.isnan(array).any():
+    if np.isnan(array).any():
         raise ValueError(f"action of {agent!r} is {action!r}: NaN is not an action")
     return np.clip(array, space.low, space.high)
 
@@ -100,7 +99,7 @@ def _check_batch(env: Any, i: int, agent: str, value: Any) -> np.ndarray:
         return array
     assert isinstance(space, spaces.Box)
     array = _numbers(agent, value, (n, *space.shape))
-    if math.isnan(array.sum()):
+    if np.isnan(array).any():
         wrong = np.flatnonzero(np.isnan(array).any(axis=1) & acting)
         if wrong.size:
             raise ValueError(f"action of {agent!r} in world {wrong[0]} is {array[wrong[0]]}: NaN is not an action")

@@ -85,5 +85,5 @@ def announce_compilation(name: str, kernels: list[Any]) -> None:
             continue
         pattern = f"{Path(k.py_func.__code__.co_filename).stem}.{k.py_func.__name__}-*.nbi"
         if not any(CACHE_FOLDER.rglob(pattern)):
-            print(f"mpe_ext: compiling {name}, once (about 20 s)", file=sys.stderr, flush=True)
+            print(f"mpe_ext: compiling {name}, once (about half a minute)", file=sys.stderr, flush=True)
             return

@@ -210,8 +210,8 @@ def act(w, e, s, p):
             if astray:
                 for k in range(5):
                     e.controls[w, i, k] = uniform(w, e, 0.0, 1.0)
-            x = float(e.controls[w, i, 2]) - float(e.controls[w, i, 1])
-            y = float(e.controls[w, i, 4]) - float(e.controls[w, i, 3])
+            x = np.float64(e.controls[w, i, 2] - e.controls[w, i, 1])
+            y = np.float64(e.controls[w, i, 4] - e.controls[w, i, 3])
         else:
             if astray:
                 e.actions[w, i] = integer(w, e, 5)
