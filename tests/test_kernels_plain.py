@@ -5,13 +5,17 @@ import json
 import multiprocessing
 import os
 import pickle
+import shutil
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import CONFIGURATIONS, choose
 
+import mpe_ext
 from mpe_ext.engine import threads
 
 LENGTH = 12
@@ -89,6 +93,48 @@ def test_bounds_checks_have_a_cache_of_their_own(python):
     assert python(script, NUMBA_CACHE_DIR="/elsewhere").startswith("/elsewhere")
 
 
+def test_a_changed_source_has_a_cache_of_its_own(python, tmp_path):
+    """numba issue 1833: it does not notice when a function that a kernel calls changes in another file."""
+    shutil.copytree(Path(mpe_ext.__file__).parent, tmp_path / "mpe_ext", ignore=shutil.ignore_patterns("__pycache__"))
+    script = "from mpe_ext.engine.jit import CACHE_FOLDER; print(CACHE_FOLDER)"
+    of_the_copy = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {script}"
+    folder = python(script)
+    assert python(of_the_copy) == folder  # wherever it is installed
+    source = tmp_path / "mpe_ext" / "engine" / "random.py"
+    source.write_text(source.read_text() + "\n# changed\n")
+    assert python(of_the_copy) != folder
+
+
+def test_where_nothing_can_be_written_kernels_run_all_the_same(python, tmp_path):
+    """numba issue 4908: `no locator available`."""
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way of a folder")
+    script = """
+        from mpe_ext.engine import jit
+        add = jit.kernel(eval("lambda a, b: a + b"))  # comes from no file beside which a cache could lie
+        print(add(1, 2))
+    """
+    assert python(script, NUMBA_CACHE_DIR=str(blocked), XDG_CACHE_HOME=str(blocked), HOME=str(blocked)) == "3\n"
+
+
+def test_compiling_is_announced(module, python, tmp_path):
+    announce = f"""
+        import sys
+        sys.stderr = sys.stdout
+        import {module.__name__} as module
+        from mpe_ext.engine import jit
+        jit.announce_compilation("the game", list(module.parallel_env().game.kernels))
+    """
+    env = module.vector_env()  # here, so that they have been compiled
+    env.reset(seed=1)
+    env.step({agent: [0] for agent in env.possible_agents})
+    env.restore(env.snapshot())
+    assert python(announce) == ""
+    lines = python(announce, NUMBA_CACHE_DIR=str(tmp_path)).splitlines()
+    assert len(lines) == 1 and "compiling the game" in lines[0]
+    assert python(announce, NUMBA_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="1") == ""
+
+
 def test_kernels_are_found_in_the_cache(module, python):
     """A kernel that numba cannot cache, say a closure, would be compiled at every start, for many seconds."""
     script = f"""
@@ -145,6 +191,42 @@ def test_importing_the_package_loads_nothing_heavy(module, python):
         env.render()
         assert set(loaded()) - {{"scipy"}} == {{"numba", "llvmlite", "pygame"}}, loaded()
     """)
+
+
+# Threads ----------------------------------------------------------------------------------------------------------
+
+
+def test_many_users_at_once(module):
+    """The environments of several threads share one pool, which grows while they use it."""
+    expected = [play_threaded(module.__name__, seed)[0] for seed in range(3)]
+    with ThreadPoolExecutor(6) as users:
+        first = [users.submit(play_threaded, module.__name__, seed % 3) for seed in range(12)]
+        wide = users.submit(threads.run, lambda lo, hi: hi - lo, 20 * threads.MIN_WORLDS_PER_THREAD, 7)
+        then = [users.submit(play_threaded, module.__name__, seed % 3) for seed in range(12)]
+        assert [future.result(timeout=60)[0] for future in first + then] == expected * 8
+        assert wide.result(timeout=60) == 20 * threads.MIN_WORLDS_PER_THREAD
+
+
+def test_parts_cover_all_worlds_once_and_errors_reach_the_caller():
+    for worlds in (1, 511, 512, 513, 1000, 5003):
+        for count in (1, 2, 3, 7):
+            seen = np.zeros(worlds, int)
+
+            def part(lo, hi, seen=seen):
+                seen[lo:hi] += 1
+                return hi - lo
+
+            assert threads.run(part, worlds, count) == worlds
+            assert (seen == 1).all()
+    assert threads.run(lambda lo, hi: None, 1000, 3) == 0
+
+    def fails(lo, hi):
+        if lo:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        threads.run(fails, 1000, 2)
+    assert threads.run(lambda lo, hi: 1, 1000, 2) == 2
 
 
 # Forked workers ---------------------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from conftest import choose, freeze
 
+from mpe_ext import simple_tag_while_c_v0 as tag
+
 FACES = ("parallel_env", "env", "raw_env", "vector_env")
 
 
@@ -451,3 +453,74 @@ def test_seeding_a_space_seeds_no_other(module):
     one, other = env.possible_agents[-2:]
     first = [env.action_space(one).sample() for _ in range(20)]
     assert first == [env.action_space(other).sample() for _ in range(20)]
+
+
+# Rewards ----------------------------------------------------------------------------------------------------------
+
+
+def test_rewards_speak_of_the_state_that_comes_with_them():
+    """All that rewards are made of stands in the observations and infos of the same step (MPE2 issue 61: rewards that
+    were decided after the state they speak of had changed were never paid)."""
+    env = tag.vector_env(num_envs=60, comm_radius=0.3, max_cycles=100)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    seen = np.zeros(3, int)
+    for step in range(40):
+        if step % 10 == 5:  # once more close together, and chased
+            fields = env.snapshot()
+            fields["pos"][:, 1:] = fields["pos"][:, :1] + rng.uniform(-0.15, 0.15, (60, 3, 2))
+            env.restore(fields)
+        observations, rewards, *_, infos = env.step(actions_of(env, step))
+        controller = observations["controller_0"].astype(float)
+        hit = np.hypot(*controller[:, 4:6].T) < 0.125
+        z = np.abs(controller[:, 2:4])
+        bounds = np.where(z < 0.9, 0, np.where(z < 1, (z - 0.9) * 10, np.exp(2 * z - 2).clip(max=10))).sum(axis=1)
+        lost = np.stack([np.hypot(*controller[:, 6 + 2 * k : 8 + 2 * k].T) >= 0.3 for k in range(2)])
+        found = np.stack([infos[f"collector_0_{k}"]["collected"] for k in range(2)])
+        expected = {
+            "adversary_0": 20 * hit,
+            "controller_0": 2 * found.sum(axis=0) - 20 * hit - bounds - lost.sum(axis=0),
+            "collector_0_0": 5 * found[0] - lost[0],
+            "collector_0_1": 5 * found[1] - lost[1],
+        }
+        for agent, reward in expected.items():
+            np.testing.assert_allclose(rewards[agent], reward, rtol=0, atol=1e-5)
+        seen += [hit.sum(), lost.sum(), found.sum()]
+    assert (seen > 30).all(), seen
+
+
+def test_rewards_and_infos_are_everyones_own():
+    """overcooked_ai issue 131: they came in another order than the agents."""
+    env = tag.vector_env(num_controller=2)
+    env.reset(seed=3)
+    fields = env.snapshot()
+    fields["pos"][0] = [[9, 9], [0, 0], [0.5, 0.5], [0.1, 0], [-0.1, 0], [0.5, 0.65], [0.5, 5]]
+    fields["vel"][:] = 0
+    fields["food"][:] = [0.5, 0.65]
+    env.restore(fields)
+    _, rewards, *_, infos = env.step({agent: np.zeros(1, int) for agent in env.possible_agents})
+    assert [rewards[agent].item() for agent in env.possible_agents] == [0, 0, 2 - 1, 0, 0, 5, -1]
+    assert [infos[agent]["collected"].item() for agent in env.possible_agents[3:]] == [0, 0, 1, 0]
+    assert [infos[agent]["lost"].item() for agent in env.possible_agents[1:]] == [0, 1, 0, 0, 0, 1]
+
+
+def test_nobody_collides_with_itself():
+    """openai/multiagent-particle-envs issue 67: a constant penalty for touching oneself."""
+    env = tag.vector_env(num_adversaries=3, num_controller=2)
+    env.reset(seed=0)
+    fields = env.snapshot()
+    fields["pos"][0, :5] = [[5, 5], [6, 6], [7, 7], [-5, -5], [-6, -6]]
+    env.restore(fields)
+    *_, infos = env.step({agent: np.zeros(1, int) for agent in env.possible_agents})
+    assert not any(infos[agent]["hits"].any() for agent in env.possible_agents[:5])
+
+
+def test_discrete_and_continuous_pushes_go_the_same_way():
+    """PettingZoo issue 1143: [., left, right, down, up] moved the other way than the discrete actions."""
+    for action in range(5):
+        discrete, continuous = tag.parallel_env(), tag.parallel_env(continuous_actions=True)
+        discrete.reset(seed=1), continuous.reset(seed=1)
+        for _ in range(5):
+            discrete.step(dict.fromkeys(discrete.agents, action))
+            continuous.step(dict.fromkeys(continuous.agents, np.eye(5, dtype=np.float32)[action]))
+        assert freeze(discrete.state()) == freeze(continuous.state())
