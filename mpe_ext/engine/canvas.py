@@ -19,8 +19,10 @@ import numpy as np
 from mpe_ext.engine import shapes
 from mpe_ext.engine.shapes import Inside, Point
 
+# Else a process that has opened a window ignores SIGTERM, and pools that it forks hang when they end.
+os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-import pygame  # noqa: E402  (the line above must come first: pygame greets on standard output)
+import pygame  # noqa: E402  (the lines above must come first: SDL and pygame read them here)
 
 Colour = Sequence[int]
 
