@@ -6,7 +6,7 @@ from pathlib import Path
 
 from maddpg.cli import evaluate_main, train_main
 
-STEPS = 300_000
+STEPS = 200_000
 
 
 def free_folder() -> Path:
