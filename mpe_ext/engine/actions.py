@@ -69,34 +69,41 @@ def write(env: Any, actions: Mapping[str, Any]) -> None:
     """Check all actions of a vector environment, then store them for its kernels."""
     e = env._shared
     check_names(actions, env.possible_agents)
-    checked = []
+    integers, boxes = e.actions.copy(), []
     for i, agent in enumerate(env.possible_agents):
-        if agent in actions:
-            checked.append((i, _check_batch(env, i, agent, actions[agent])))
-        elif e.acting[:, i].any():
-            raise KeyError(f"no action for {agent!r}, which acts in {int(e.acting[:, i].sum())} worlds")
-    for i, array in checked:
-        if array.ndim == 1:
-            e.actions[:, i] = array
+        if agent not in actions:
+            if e.acting[:, i].any():
+                raise KeyError(f"no action for {agent!r}, which acts in {int(e.acting[:, i].sum())} worlds")
+        elif isinstance(env.action_space(agent), spaces.Discrete):
+            integers[:, i] = _integers(agent, actions[agent], env.num_envs)
         else:
-            e.controls[:, i, : array.shape[1]] = array
+            boxes.append((i, _boxed(env, i, agent, actions[agent])))
+    # One look at all agents: a negative number is huge when read without its sign.
+    wrong = integers.view(np.uint64) >= env._choices
+    if wrong.any() and (wrong & e.acting).any():
+        i = int((wrong & e.acting).any(axis=0).argmax())
+        w, agent = int((wrong & e.acting)[:, i].argmax()), env.possible_agents[i]
+        value, n = np.asarray(actions[agent])[w], env._choices[i]
+        raise ValueError(f"action of {agent!r} in world {w} is {value}: must be an integer in 0 .. {n - 1}")
+    e.actions[...] = integers
+    for i, array in boxes:
+        e.controls[:, i, : array.shape[1]] = array
 
 
-def _check_batch(env: Any, i: int, agent: str, value: Any) -> np.ndarray:
-    space, n = env.action_space(agent), env.num_envs
-    acting = env._shared.acting[:, i]
-    if isinstance(space, spaces.Discrete):
-        array = _as_array(agent, value, f"integers [{n}]")
-        if array.shape != (n,) or array.dtype.kind not in "iu":
-            raise _shape_error(agent, array, f"integers [{n}]")
-        if array.min() < 0 or array.max() >= space.n:
-            wrong = np.flatnonzero(((array < 0) | (array >= space.n)) & acting)
-            if wrong.size:
-                raise ValueError(
-                    f"action of {agent!r} in world {wrong[0]} is {array[wrong[0]]}: "
-                    f"must be an integer in 0 .. {space.n - 1}"
-                )
-        return array
+def choices(action_spaces: list[spaces.Space]) -> np.ndarray:
+    """How many actions each agent has, uint64[N]; 1 where they are not discrete: their entries stay 0."""
+    return np.array([s.n if isinstance(s, spaces.Discrete) else 1 for s in action_spaces], np.uint64)
+
+
+def _integers(agent: str, value: Any, n: int) -> np.ndarray:
+    array = _as_array(agent, value, f"integers [{n}]")
+    if array.shape != (n,) or array.dtype.kind not in "iu":
+        raise _shape_error(agent, array, f"integers [{n}]")
+    return array
+
+
+def _boxed(env: Any, i: int, agent: str, value: Any) -> np.ndarray:
+    space, n, acting = env.action_space(agent), env.num_envs, env._shared.acting[:, i]
     assert isinstance(space, spaces.Box)
     array = _numbers(agent, value, (n, *space.shape))
     if np.isnan(array).any():

@@ -59,6 +59,7 @@ class VectorEnv:
         }
         self._max_cycles = game.params.max_cycles
         self._rules = game.numbers()
+        self._choices = act.choices([game.action_spaces[agent] for agent in game.agents])
         self._shared = sh.allocate(self.num_envs, len(game.agents), game.control_width)
         self._state = game.allocate(self.num_envs)
         self._seeded = False  # streams exist

@@ -182,7 +182,6 @@ class SimpleTagWhileC(Game):
 
     def allocate(self, num_envs: int) -> rules.State:
         w, n, foods = num_envs, len(self.agents), self.params.num_J
-        collectors = self.params.num_controller * self.params.num_collector_each
         size = self.state_space.shape[0]
         return rules.State(
             pos=np.zeros((w, n, 2)),
@@ -201,7 +200,7 @@ class SimpleTagWhileC(Game):
             force=np.zeros((w, n, 2)),
             taker=np.zeros((w, foods), np.int16),
             near=np.zeros((w, foods)),
-            order=np.tile(np.arange(foods, dtype=np.int16), (w, collectors, 1)),
+            order=np.zeros((w, foods), np.int32),
         )
 
     def observations(self, state: rules.State) -> dict[str, np.ndarray]:

@@ -22,8 +22,8 @@ CONTACT_MARGIN = 0.001
 # Beyond 40 margins the contact force is below 1e-18, and inside them the softplus equals its argument to 1e-18.
 SOFTPLUS_RANGE = 40.0
 FAR = 1e15  # positions stop here, where a step no longer changes them: no distance can overflow
-NOWHERE = 1e300  # squared distance of food that is not there: finite, so that snapshots are
 TRIES = 64  # to place food; then the last try is moved into the box
+BLOCK = 32  # worlds
 MARKS = 16  # pick-ups remembered for the drawing
 
 VL, L, H, VH = range(4)  # qualities of the exchange between a controller and its collectors
@@ -49,8 +49,8 @@ class State(NamedTuple):
     marks_count: np.ndarray  # int32[W]: pick-ups in this episode
     force: np.ndarray  # float64[W, N, 2]: scratch
     taker: np.ndarray  # int16[W, J]: scratch: the collector that took the food in this step, or -1
-    near: np.ndarray  # float64[W, J]: scratch: squared distances from a collector, sorted
-    order: np.ndarray  # int16[W, collectors, J]: scratch: each collector's food in that order
+    near: np.ndarray  # float64[W, J]: scratch: squared distances from a collector, of the food that it detects
+    order: np.ndarray  # int32[W, J]: scratch: which food that is
 
 
 class Rules(NamedTuple):
@@ -494,11 +494,10 @@ def see_as_collector(w, s, p, k, i):
         for j in range(first, last):
             if j != i:
                 k = put_velocity(w, s, k, j)
-    sort_food(w, s, p, i)
-    limit = p.detect_radius * p.detect_radius
+    count = detect(w, s, p, i)
     for n in range(p.n_detect):
-        if n < s.food.shape[1] and s.near[w, n] < limit:
-            j = s.order[w, i - first_collector(p), n]
+        if n < count:
+            j = s.order[w, n]
             k = put(w, s, k, s.food[w, j, 0] - s.pos[w, i, 0], s.food[w, j, 1] - s.pos[w, i, 1])
         else:
             k = put(w, s, k, 0.0, 0.0)
@@ -506,28 +505,34 @@ def see_as_collector(w, s, p, k, i):
 
 
 @rule
-def sort_food(w, s, p, i):
-    """All food by distance from collector i, ties by index, what is not there last: into the scratch arrays.
+def detect(w, s, p, i):
+    """The food in reach of collector i, nearest first, ties by index: into the scratch arrays. Returns how much.
 
-    An insertion sort that begins with the order of the step before, which is nearly right. The result does not depend
-    on where it begins.
+    An insertion sort without branches: where an insertion ends is a toss-up, which processors guess badly.
     """
-    row = i - first_collector(p)
-    for m in range(s.food.shape[1]):
-        j = s.order[w, row, m]
+    limit = p.detect_radius * p.detect_radius
+    count = 0
+    for j in range(s.food.shape[1]):
         dx = s.food[w, j, 0] - s.pos[w, i, 0]
         dy = s.food[w, j, 1] - s.pos[w, i, 1]
-        squared = dx * dx + dy * dy if s.food_active[w, j] else NOWHERE
-        n = m
-        while n > 0:
-            nearer = s.near[w, n - 1]
-            if nearer < squared or (nearer == squared and s.order[w, row, n - 1] < j):
-                break
-            s.near[w, n] = nearer
-            s.order[w, row, n] = s.order[w, row, n - 1]
-            n -= 1
-        s.near[w, n] = squared
-        s.order[w, row, n] = j
+        squared = dx * dx + dy * dy
+        s.near[w, count] = squared
+        s.order[w, count] = j
+        count += (squared < limit) & s.food_active[w, j]
+    for m in range(1, count):
+        squared = s.near[w, m]
+        j = s.order[w, m]
+        for n in range(m):
+            other = s.near[w, n]
+            k = s.order[w, n]
+            nearer = squared < other
+            s.near[w, n] = squared if nearer else other
+            s.order[w, n] = j if nearer else k
+            squared = other if nearer else squared
+            j = k if nearer else j
+        s.near[w, m] = squared
+        s.order[w, m] = j
+    return count
 
 
 @rule
@@ -569,14 +574,19 @@ def reset_worlds(lo, hi, shared, state, rules):
 def step_worlds(lo, hi, max_cycles, shared, state, rules):
     e, s, p = Shared(*shared), State(*state), Rules(*rules)
     ended = 0
-    for w in range(lo, hi):
-        if e.begin[w]:  # next-step autoreset: this world begins instead of playing
-            e.begin[w] = False
-            continue
-        open_step(w, e)
-        step(w, e, s, p)
-        ended += close_step(w, e, max_cycles)
-        observe(w, s, p)
+    # Block by block, first the rules and then the observations: two short loops keep their values in registers where
+    # one long loop spills them (an eighth faster), and a block stays in the fastest cache.
+    for first in range(lo, hi, BLOCK):
+        last = min(first + BLOCK, hi)
+        for w in range(first, last):
+            if not e.begin[w]:
+                open_step(w, e)
+                step(w, e, s, p)
+                ended += close_step(w, e, max_cycles)
+        for w in range(first, last):
+            if not e.begin[w]:
+                observe(w, s, p)
+            e.begin[w] = False  # next-step autoreset: such a world begins instead of playing
     return ended
 
 
