@@ -89,7 +89,7 @@ class MaddpgConfig:
     reward_scale: float = 0.1
     """Factor on rewards inside the learner; what is printed is never scaled."""
 
-    epsilon: float = 0.0
+    epsilon: float = 0.7
     """Share of uniformly random actions of discrete agents, on top of sampling from the policy."""
     epsilon_final: float = 0.0
     """The same share at the end of the run, reached linearly."""
@@ -226,5 +226,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "grad_clip": 0.5,
         "logit_reg": 1e-3,
         "reward_scale": 1.0,
+        "epsilon": 0.0,
     },
 }

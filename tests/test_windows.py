@@ -169,6 +169,24 @@ def test_human_mode_says_when_there_is_no_display(run):
     """)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_window_leaves_sigterm_alone(run):
+    """SDL would turn it into an event that nobody reads: pools forked afterwards hang when they end."""
+    run("""
+        import os, signal, time, warnings
+        warnings.simplefilter("ignore")  # there is no display
+        child = os.fork()
+        if child == 0:
+            env = tag.parallel_env(render_mode="human")
+            env.reset(seed=1)
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM, status
+    """)
+
+
 @pytest.mark.skipif(shutil.which("Xvfb") is None, reason="no Xvfb")
 def test_window_on_a_real_screen(run, tmp_path):
     read, write = os.pipe()
