@@ -176,7 +176,7 @@ def test_p7_bystander(options):
 @pytest.mark.parametrize("sharing", ["separate", "role"])
 def test_p11_different_roles(sharing):
     """Reward where the two choose differently: a shared policy can do it, because it knows who it is."""
-    learner = make(game(2, 1), sharing=sharing)
+    learner = make(game(2, 1), sharing=sharing, epsilon=0.0)
     blank, ends = [np.zeros((500, 1), "f4")] * 2, [np.ones(500, bool)] * 2
     seen = dict(zip(learner.task.agents, blank, strict=True))
     for _ in range(20):  # it takes on-policy play for the two to agree on who does what

@@ -1,0 +1,97 @@
+"""Where the time of a step goes: each rule of the tag game by itself, on one core.
+
+    python benchmarks/phases.py [--worlds 1024] [--rounds 60]
+
+Every rule runs in a loop of its own over all worlds, in the order of a step, over whole episodes of random play;
+printed is its best time in nanoseconds a world, mean over the steps of an episode. `detect`, which finds and sorts the
+food that collectors see, is a part of `observe`; the rest of that is writing.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+from mpe_ext import simple_tag_while_c_v0 as tag
+from mpe_ext.engine.shared import Shared, close_step, open_step
+from mpe_ext.simple_tag_while_c import rules
+
+STEP = {
+    "open_step": "open_step(w, e)",
+    "stay_down": "stay_down(w, s)",
+    "act": "act(w, e, s, p)",
+    "push_apart": "push_apart(w, s, p)",
+    "move": "move(w, s, p)",
+    "link": "link(w, e, s, p)",
+    "pick_up": "pick_up(w, s, p)",
+    "pay": "pay(w, e, s, p)",
+    "respawn": "respawn(w, e, s, p)",
+    "close_step": "close_step(w, e, max_cycles)",
+    "observe": "observe(w, s, p)",
+}
+PARTS = {"detect": "detect(w, s, p, 2); detect(w, s, p, 3)"}
+LOOP = """
+def loop(lo, hi, max_cycles, shared, state, numbers):
+    e, s, p = Shared(*shared), State(*state), Rules(*numbers)
+    for w in range(lo, hi):
+        {rule}
+"""
+
+
+def compiled(rule: str, arguments: tuple) -> Callable:
+    """A loop over worlds around one rule, past numba's dispatch."""
+    names: dict[str, Any] = vars(rules) | {"Shared": Shared, "open_step": open_step, "close_step": close_step}
+    exec(LOOP.format(rule=rule), names)
+    loop = numba.njit(nogil=True, error_model="numpy", _nrt=False)(names["loop"])
+    loop(0, 0, *arguments)
+    return loop.get_overload(tuple(numba.typeof(a) for a in (0, 0, *arguments)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", type=int, default=1024)
+    parser.add_argument("--rounds", type=int, default=60)
+    options = parser.parse_args()
+
+    cycles, n = 25, options.worlds
+    worlds = tag.vector_env(num_envs=n, num_threads=1, copy=False)
+    worlds.reset(seed=0)
+    shared = worlds._shared
+    arguments = (cycles, *worlds._tuples)
+    loops = {name: compiled(rule, arguments) for name, rule in (STEP | PARTS).items()}
+    reset = worlds._kernel("reset")
+
+    generator = np.random.default_rng(0)
+    actions = generator.integers(0, 5, (cycles, *shared.actions.shape))
+    best = {name: np.full(cycles, np.inf) for name in ("reset", *loops)}
+    nothing = np.inf
+    for _ in range(options.rounds):
+        for step in range(cycles):
+            if step == 0:
+                shared.begin[:] = True
+                best["reset"][:] = min(best["reset"][0], timed(lambda: reset(0, n, *worlds._tuples)) / cycles)
+                shared.begin[:] = False
+            shared.actions[:] = actions[step]
+            for name, loop in loops.items():
+                seconds = timed(lambda loop=loop: loop(0, n, *arguments))
+                best[name][step] = min(best[name][step], seconds)
+            nothing = min(nothing, timed(lambda: loops["move"](0, 0, *arguments)))
+    total = 0.0
+    for name, seconds in best.items():
+        cost = (seconds.mean() - (nothing if name != "reset" else 0.0)) / n * 1e9
+        total += cost if name not in PARTS else 0.0
+        print(f"{'  of observe: ' if name in PARTS else ''}{name:12} {cost:6.1f} ns")
+    print(f"{'all':12} {total:6.1f} ns a world-step ({1e3 / total:.1f} M/s on one core)")
+
+
+def timed(call: Callable) -> float:
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+if __name__ == "__main__":
+    main()
