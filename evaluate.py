@@ -2,7 +2,7 @@
 
 import sys
 
-from maddpg.cli import evaluate_main
+from maddpg.commands import evaluate
 
 if __name__ == "__main__":
-    sys.exit(evaluate_main())
+    sys.exit(evaluate())

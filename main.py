@@ -2,7 +2,7 @@
 
 import sys
 
-from maddpg.cli import train_main
+from maddpg.commands import train
 
 if __name__ == "__main__":
-    sys.exit(train_main())
+    sys.exit(train())

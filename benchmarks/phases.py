@@ -76,8 +76,7 @@ def main() -> None:
                 shared.begin[:] = False
             shared.actions[:] = actions[step]
             for name, loop in loops.items():
-                seconds = timed(lambda loop=loop: loop(0, n, *arguments))
-                best[name][step] = min(best[name][step], seconds)
+                best[name][step] = min(best[name][step], timed(lambda loop=loop: loop(0, n, *arguments)))
             nothing = min(nothing, timed(lambda: loops["move"](0, 0, *arguments)))
     total = 0.0
     for name, seconds in best.items():

@@ -13,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+from maddpg import commands
 from maddpg.cli import evaluate_main, parse_config, train_main
 from maddpg.config import PRESETS, MaddpgConfig
 from maddpg.curves import main as curves_main
@@ -45,6 +46,15 @@ def trained(tmp_path_factory):
 
 
 # Training -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [commands.train, commands.evaluate])
+def test_without_the_trainers_libraries(command, monkeypatch, capsys):
+    monkeypatch.setattr(commands, "NEEDED", ("torch", "no_such_library"))
+    assert command() == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: the trainer needs no_such_library") and "pip install" in error
+    assert error.count("\n") == 1
 
 
 def test_what_a_run_leaves_behind(trained):
