@@ -152,8 +152,15 @@ def first_call(face: str, cache: str) -> dict[str, float]:
     return json.loads(process.stdout) | {"process": whole, "announced": float("compiling" in process.stderr)}
 
 
+def rules() -> dict[str, float]:
+    """Nanoseconds a world-step of each rule of the tag game, on one core."""
+    import phases
+
+    return phases.measure()
+
+
 if __name__ == "__main__":
     measure.serve(
         {"parallel": parallel, "aec": aec, "vector": vector, "update_round": update_round},
-        {"versions": versions, "memory": memory, "first_call": first_call},
+        {"versions": versions, "memory": memory, "first_call": first_call, "rules": rules},
     )

@@ -73,7 +73,7 @@ class Benchmark:
             self.found["machine"] = machine()
             self.found["versions"] = self.ours.call("versions")
             self.find_peers()
-            for section in (self.one_world, self.batches, self.growth, self.start, self.update):
+            for section in (self.one_world, self.batches, self.growth, self.rules, self.start, self.update):
                 say(f"measuring {section.__name__.replace('_', ' ')} ...")
                 began = time.perf_counter()
                 section()
@@ -174,6 +174,10 @@ class Benchmark:
             "times": times,
             "bytes_per_world": memory,
         }
+
+    def rules(self) -> None:
+        """What each rule of the tag game takes."""
+        self.found["rules"] = self.ours.call("rules")
 
     def start(self) -> None:
         """A first call without a cache, and with a warm one."""

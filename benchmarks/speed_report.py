@@ -148,6 +148,8 @@ def markdown(found: dict[str, Any]) -> str:
     page += [f"| {' | '.join(row[:5])} | {verdict(row)} |" for row in rows(found)]
     page += ["", *_notes(found), "", "## Batch sizes", "", *_batches(found["vector"])]
     page += ["", "## Growth", "", *_sizes(found["growth"]["nanoseconds"])]
+    if rules := found.get("rules"):
+        page += ["", "## Where a step's time goes", "", *_rules(rules)]
     return "\n".join(page) + "\n"
 
 
@@ -194,6 +196,27 @@ def _sizes(nanoseconds: dict[str, dict[str, float]]) -> list[str]:
     sizes = list(nanoseconds["views"])
     lines = ["Nanoseconds a world-step.", "", "| worlds | `copy=False` | copies |", "|---|---|---|"]
     return lines + [f"| {int(n):,} | {nanoseconds['views'][n]:.0f} | {nanoseconds['copies'][n]:.0f} |" for n in sizes]
+
+
+def _rules(rules: dict[str, float]) -> list[str]:
+    whole = sum(cost for name, cost in rules.items() if name != "detect")
+    writing = rules["observe"] - rules["detect"]
+    return [
+        "Nanoseconds a world-step on one core, each rule in a loop of its own (`benchmarks/phases.py`).",
+        "",
+        "| rule | ns |",
+        "|---|---|",
+        *(
+            f"| `{name}`{' (part of `observe`)' if name == 'detect' else ''} | {cost:.0f} |"
+            for name, cost in rules.items()
+        ),
+        f"| all | {whole:.0f} |",
+        "",
+        f"Writing 58 observed numbers takes {writing:.0f} ns and new episodes {rules['reset']:.0f}, so "
+        f"{2e3 / (writing + rules['reset']):.0f} M steps/s on two cores would be the end even with rules that take no "
+        "time. The rules are scalar code for one world; going far beyond the present figures needs several worlds in "
+        "one vector instruction, which means other arrays and rules written for blocks of worlds.",
+    ]
 
 
 def write(found: dict[str, Any], path: Path) -> None:

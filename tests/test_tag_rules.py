@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from tag_worlds import ADVERSARY, AGENTS, CALM, CONTROLLER, SON_0, SON_1, make, place, step
 
+from mpe_ext import simple_tag_while_c_v0 as tag
+
 # Physics (A3) -----------------------------------------------------------------------------------
 
 
@@ -253,3 +255,15 @@ def test_observation_layouts() -> None:
         np.testing.assert_allclose(got, values, rtol=0, atol=1e-6, err_msg=agent)
     everything = np.concatenate([observations[agent][0] for agent in AGENTS])
     np.testing.assert_array_equal(venv.state()[0], everything)
+
+
+def test_food_at_one_distance_is_observed_by_index():
+    """Exact ties, also where a nearer food of higher index is sorted in before them."""
+    env = tag.parallel_env(num_J=3)
+    env.reset(seed=0)
+    state = env.snapshot()
+    state["pos"][0, 2] = 0.0
+    state["food"][0] = [[0.3, 0.0], [0.0, 0.3], [0.1, 0.0]]
+    env.restore(state)
+    seen = env._observe(env.agents)["collector_0_0"][-12:]
+    np.testing.assert_allclose(seen, [0.1, 0, 0.3, 0, 0, 0.3, *[0] * 6], atol=1e-7)

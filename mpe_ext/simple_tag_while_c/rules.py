@@ -525,7 +525,7 @@ def detect(w, s, p, i):
         for n in range(m):
             other = s.near[w, n]
             k = s.order[w, n]
-            nearer = squared < other
+            nearer = (squared < other) | ((squared == other) & (j < k))
             s.near[w, n] = squared if nearer else other
             s.order[w, n] = j if nearer else k
             squared = other if nearer else squared
