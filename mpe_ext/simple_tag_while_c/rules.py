@@ -520,16 +520,16 @@ def detect(w, s, p, i):
         s.order[w, count] = j
         count += (squared < limit) & s.food_active[w, j]
     for m in range(1, count):
-        squared = s.near[w, m]
+        mine = squared = s.near[w, m]
         j = s.order[w, m]
         for n in range(m):
             other = s.near[w, n]
             k = s.order[w, n]
-            nearer = (squared < other) | ((squared == other) & (j < k))
-            s.near[w, n] = squared if nearer else other
-            s.order[w, n] = j if nearer else k
-            squared = other if nearer else squared
-            j = k if nearer else j
+            before = mine < other  # from the place of m on, all others move up by one
+            s.order[w, n] = j if before else k
+            j = k if before else j
+            s.near[w, n] = min(squared, other)
+            squared = max(squared, other)
         s.near[w, m] = squared
         s.order[w, m] = j
     return count
