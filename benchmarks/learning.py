@@ -4,7 +4,8 @@
 
 Every pairing of an adversary and a team (random, rules, lookahead, trained) plays the same fixed episodes. Rows
 with a trained side are means over seeds, with 95 % intervals by Student's t over the seeds; the others over episodes.
-All checkpoints of a run play its own game, to see whether play collapses. Runs that are finished are used again.
+All checkpoints of a run play its own game, to see whether play collapses. Runs that are finished are used again; a
+folder with another run, or with an unfinished one, is an error.
 """
 
 import argparse
@@ -13,14 +14,17 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from maddpg.cli import parse_config
 from maddpg.evaluate import Evaluation, Request
 from maddpg.rollout import EVALUATION_SEED, extras, play
+from maddpg.runs import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "learning.json"
@@ -30,14 +34,19 @@ COLUMNS = ("adversary_return", "controller", "collector", "team_return", "food",
 
 
 def train(seed: int, folder: Path, options: list[str]) -> None:
-    """One run with the default settings, unless it is there already."""
-    if (folder / "checkpoints").is_dir():
-        print(f"seed {seed}: {folder} is there already")
+    """One run with these options, unless it is there already."""
+    arguments = ["--seed", str(seed), *options]
+    if folder.exists():
+        run, wanted = Run.open(folder), parse_config("maddpg", arguments)
+        step = json.loads((run.latest() / "state.json").read_text())["step"]
+        if replace(run.config, out=None) != wanted or step < wanted.total_steps:
+            raise SystemExit(f"{folder} holds another run, or one that is not finished: move it away")
+        print(f"{folder} is there already")
         return
-    command = [sys.executable, str(ROOT / "main.py"), "maddpg", "--seed", str(seed), "--out", str(folder), *options]
     begin = time.perf_counter()
+    command = [sys.executable, str(ROOT / "main.py"), "maddpg", *arguments, "--out", str(folder)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    print(f"seed {seed}: trained in {time.perf_counter() - begin:.0f} s", flush=True)
+    print(f"{folder}: trained in {time.perf_counter() - begin:.0f} s", flush=True)
 
 
 def outcome(evaluation: Evaluation, names: str) -> dict[str, np.ndarray]:

@@ -12,11 +12,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from mpe_ext import simple_tag_while_c_v0 as tag
-from mpe_ext.engine.shared import Shared, close_step, open_step
+from mpe_ext.engine.jit import bind, kernel
 from mpe_ext.simple_tag_while_c import rules
 
 STEP = {
@@ -43,11 +42,9 @@ def loop(lo, hi, max_cycles, shared, state, numbers):
 
 def compiled(rule: str, arguments: tuple) -> Callable:
     """A loop over worlds around one rule, past numba's dispatch."""
-    names: dict[str, Any] = vars(rules) | {"Shared": Shared, "open_step": open_step, "close_step": close_step}
+    names: dict[str, Any] = dict(vars(rules))
     exec(LOOP.format(rule=rule), names)
-    loop = numba.njit(nogil=True, error_model="numpy", _nrt=False)(names["loop"])
-    loop(0, 0, *arguments)
-    return loop.get_overload(tuple(numba.typeof(a) for a in (0, 0, *arguments)))
+    return bind(kernel(names["loop"]), 0, 0, *arguments)
 
 
 def measure(n: int = 1024, rounds: int = 60, cycles: int = 25) -> dict[str, float]:

@@ -35,6 +35,7 @@ from mpe_ext.engine import params  # noqa: E402
 from mpe_ext.simple_tag_while_c import game as tag  # noqa: E402
 
 LEARNING = Path("benchmarks/results/learning.json")
+VARIANTS = Path("benchmarks/results/variants.json")
 REGION = re.compile(r"<!-- generated: (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
@@ -97,6 +98,18 @@ def learning(page: Path, root: Path) -> str | None:
     return table(headings, rows) + "\n\n" + note
 
 
+def variants(page: Path, root: Path) -> str | None:
+    """What single settings do, as benchmarks/variants.py measured it; None before it has."""
+    if not (root / VARIANTS).exists():
+        return None
+    rows = json.loads((root / VARIANTS).read_text(encoding="utf-8"))["rows"]
+    columns = [name for name in rows[0] if name not in ("options", "seed")]
+    cells = [
+        [f"`{r['options']}`" if r["options"] else "default", r["seed"], *(f"{r[c]:.1f}" for c in columns)] for r in rows
+    ]
+    return table(["options", "seed", *columns], cells)
+
+
 def field_docs(cls: type) -> dict[str, str]:
     """The string under each field of a dataclass, which tyro makes the help text of."""
     (body,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
@@ -141,6 +154,7 @@ REGIONS: dict[str, Callable[[Path, Path], str | None]] = {
     "tag-observations": tag_observations,
     "maddpg-options": maddpg_options,
     "learning": learning,
+    "learning-variants": variants,
 }
 
 

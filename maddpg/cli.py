@@ -137,8 +137,8 @@ def _evaluate(arguments: list[str]) -> int:
     for name in ("episodes", "gif_episodes", "max_cycles"):
         if (value := getattr(options, name)) is not None and value < 1:
             raise UserError(f"{name}={value} must be at least 1")
-    if options.seed < 0:
-        raise UserError(f"seed={options.seed} must be at least 0")
+    if not 0 <= options.seed < 2**63:
+        raise UserError(f"seed={options.seed} must be in 0 .. 2**63 - 1")
     from rich.console import Console
 
     from maddpg import gif, table

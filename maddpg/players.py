@@ -44,15 +44,20 @@ class Trained:
             about, tensors = read_json(self.source.with_suffix(".json")), load_tensors(self.source)
             try:
                 self.config = MaddpgConfig.from_dict(about["config"])
-            except (ConfigError, KeyError, TypeError) as error:
+                self.step = int(about["step"])
+            except ConfigError as error:
                 raise RunError(f"{self.source.with_suffix('.json')} cannot be used: {error}") from error
-            self.step = int(about.get("step", 0))
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise RunError(f"{self.source.with_suffix('.json')} is damaged: {error!r}") from error
         else:
             at_checkpoint = (self.source / "learner.safetensors").is_file()
             run = Run.open(self.source.parent.parent if at_checkpoint else self.source)
             folder = self.source if at_checkpoint else run.latest()
             self.config, tensors = run.config, load_tensors(folder / "learner.safetensors")
-            self.step = int(read_json(folder / "state.json")["step"])
+            try:
+                self.step = int(read_json(folder / "state.json")["step"])
+            except (KeyError, TypeError, ValueError) as error:
+                raise RunError(f"{folder / 'state.json'} is damaged: {error!r}") from error
         self.env, self.env_args = self.config.env, parse_env_args(self.config.env_args)
         worlds = make_worlds(self.env, 1, self.env_args)
         self.task = Task.of(worlds)

@@ -8,7 +8,8 @@
     curves.png                         returns over steps
 
 Files are written beside their place and moved there, so that a run that is killed at any moment can be
-resumed from its latest checkpoint. Nothing here is a pickle: opening a folder runs no code of its author.
+resumed from its latest checkpoint. Nothing here is a pickle; but the game that config.json names is imported and
+called, so a folder of unknown origin is opened at one's own risk.
 """
 
 from __future__ import annotations
@@ -118,7 +119,10 @@ class Run:
 
     def cut_metrics(self, step: int) -> None:
         """Drops the lines after `step`: a resumed run writes them again."""
-        kept = [line for line in self.metrics() if line["step"] <= step]
+        lines = self.metrics()
+        if any(not isinstance(line, dict) or not isinstance(line.get("step"), int) for line in lines):
+            raise RunError(f"{self.metrics_path}: a line has no whole number `step`")
+        kept = [line for line in lines if line["step"] <= step]
         text = "".join(json.dumps(line) + "\n" for line in kept)
         atomically(self.metrics_path, lambda path: path.write_text(text, encoding="utf-8"))
 

@@ -3,10 +3,12 @@
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,12 @@ def trained(tmp_path_factory):
 
 
 # Training -----------------------------------------------------------------------------------------------------
+
+
+def test_what_the_commands_need_is_what_the_extra_brings():
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["train"]
+    names = [re.match(r"[A-Za-z]+", requirement).group() for requirement in extra]
+    assert sorted({"Pillow": "PIL"}.get(name, name) for name in names) == sorted(commands.NEEDED)
 
 
 @pytest.mark.parametrize("command", [commands.train, commands.evaluate])
@@ -227,6 +235,11 @@ def test_an_exported_policy_plays_as_its_run(trained, tmp_path, capsys):
     assert path.stat().st_size < 200_000
     numbers = evaluated(capsys, tmp_path, path, "--policy", trained)
     assert numbers[0]["roles"] == numbers[1]["roles"]
+    about = json.loads(path.with_suffix(".json").read_text())
+    for spoiled in ({"config": []}, {"config": about["config"]}, about | {"step": None}):
+        path.with_suffix(".json").write_text(json.dumps(spoiled))
+        assert evaluate_main([str(path)]) == 2
+        assert "policy.json is damaged" in capsys.readouterr().err
     path.with_suffix(".json").unlink()
     assert evaluate_main([str(path)]) == 2
     assert "policy.json cannot be read" in capsys.readouterr().err
@@ -246,6 +259,8 @@ def test_a_checkpoint_of_a_run_can_be_evaluated(trained, tmp_path, capsys):
         ("--policy random:rules", "names 2 policies; give one, or one a role: adversary:controller:collector"),
         ("--policy rules --env mpe2.simple_spread_v3", "'rules' is neither a run folder nor one of random"),
         ("--policy random --episodes 0", "episodes=0 must be at least 1"),
+        ("--policy random --seed -1", "seed=-1 must be in 0 .. 2**63 - 1"),
+        (f"--policy random --seed {2**64}", f"seed={2**64} must be in"),
         ("--policy random --gif a.png", "must end in .gif"),
         ("--policy random --json nowhere/a.json", "there is no folder 'nowhere'"),
         ("--policy random --env-args num_J=-1", "num_J=-1"),

@@ -14,6 +14,7 @@ from maddpg.collect import EpisodeSums, Rolling
 from maddpg.config import PRESETS, ConfigError, MaddpgConfig
 from maddpg.errors import RunError
 from maddpg.interrupt import Interruption
+from maddpg.players import Trained
 from maddpg.runs import Run, default_path, load_tensors
 from maddpg.train import Interrupted, Trainer
 
@@ -215,6 +216,17 @@ def test_damaged_and_foreign_checkpoints_are_refused(tmp_path):
         Trainer.resume(run, replace(more, hidden=(8, 8)))
     with pytest.raises(RunError, match="does not fit"):
         Trainer.resume(run, replace(more, num_envs=4))
+    for line in ('{"seconds": 1}', "[]"):
+        (run.path / "metrics.jsonl").write_text(before + line + "\n")
+        with pytest.raises(RunError, match="no whole number `step`"):
+            Trainer.resume(run, more).run(quiet=True)
+    (run.path / "metrics.jsonl").write_text(before)
+    state = run.latest() / "state.json"
+    kept = state.read_text()
+    state.write_text("{}")
+    with pytest.raises(RunError, match=r"state\.json is damaged"):
+        Trained(run.path)
+    state.write_text(kept)
     learner = run.latest() / "learner.safetensors"
     whole = learner.read_bytes()
     learner.write_bytes(whole[: len(whole) // 2])

@@ -265,5 +265,14 @@ def test_food_at_one_distance_is_observed_by_index():
     state["pos"][0, 2] = 0.0
     state["food"][0] = [[0.3, 0.0], [0.0, 0.3], [0.1, 0.0]]
     env.restore(state)
-    seen = env._observe(env.agents)["collector_0_0"][-12:]
+    seen = env.state()[26:38]  # the food that collector_0_0 sees
     np.testing.assert_allclose(seen, [0.1, 0, 0.3, 0, 0, 0.3, *[0] * 6], atol=1e-7)
+
+
+@pytest.mark.parametrize("slots", range(5))
+def test_few_slots_show_the_nearest_food(slots):
+    full, few = tag.parallel_env(n_detect=8), tag.parallel_env(n_detect=slots)
+    for seed in range(20):
+        everything, some = full.reset(seed=seed)[0], few.reset(seed=seed)[0]
+        for agent in ("collector_0_0", "collector_0_1"):
+            np.testing.assert_array_equal(some[agent], everything[agent][: 8 + 2 * slots])

@@ -332,7 +332,8 @@ def test_actions_of_the_down_are_never_looked_at(module, continuous):
         result = env.step(wild)
         assert freeze(result) == freeze(twin.step(actions))
         acting = result[4]["acting"]
-    env.restore(env.snapshot())  # whatever was given for them, a snapshot is a snapshot
+        np.testing.assert_equal(env.snapshot(), twin.snapshot())
+    env.restore(env.snapshot())
 
 
 def test_who_acts_nowhere_may_be_missing(module):

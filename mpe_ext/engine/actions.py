@@ -47,6 +47,8 @@ def check_one(agent: str, space: spaces.Space, action: Any) -> Any:
     """One world's action in the form that `store_one` takes: an int, or a clipped float array."""
     if isinstance(space, spaces.Discrete):
         try:
+            if isinstance(action, bool):
+                raise TypeError
             value = operator.index(action)  # ints, numpy ints and 0-d integer arrays
         except TypeError:
             raise TypeError(
@@ -69,7 +71,7 @@ def write(env: Any, actions: Mapping[str, Any]) -> None:
     """Check all actions of a vector environment, then store them for its kernels."""
     e = env._shared
     check_names(actions, env.possible_agents)
-    integers, boxes = e.actions.copy(), []
+    integers, boxes = np.zeros_like(e.actions), []
     for i, agent in enumerate(env.possible_agents):
         if agent not in actions:
             if e.acting[:, i].any():
@@ -77,17 +79,18 @@ def write(env: Any, actions: Mapping[str, Any]) -> None:
         elif isinstance(env.action_space(agent), spaces.Discrete):
             integers[:, i] = _integers(agent, actions[agent], env.num_envs)
         else:
-            boxes.append((i, _boxed(env, i, agent, actions[agent])))
+            boxes.append((i, _boxed(agent, env.action_space(agent), actions[agent], e.acting[:, i])))
     # One look at all agents: a negative number is huge when read without its sign.
     wrong = integers.view(np.uint64) >= env._choices
-    if wrong.any() and (wrong & e.acting).any():
-        i = int((wrong & e.acting).any(axis=0).argmax())
-        w, agent = int((wrong & e.acting)[:, i].argmax()), env.possible_agents[i]
-        value, n = np.asarray(actions[agent])[w], env._choices[i]
+    if wrong.any() and (wrong := wrong & e.acting).any():
+        i = int(wrong.any(axis=0).argmax())
+        w, agent = int(wrong[:, i].argmax()), env.possible_agents[i]
+        n, value = env.action_space(agent).n, np.asarray(actions[agent])[w]
         raise ValueError(f"action of {agent!r} in world {w} is {value}: must be an integer in 0 .. {n - 1}")
-    e.actions[...] = integers
+    # What nobody looks at stays out of snapshots.
+    np.copyto(e.actions, integers, where=e.acting)
     for i, array in boxes:
-        e.controls[:, i, : array.shape[1]] = array
+        np.copyto(e.controls[:, i, : array.shape[1]], array, where=e.acting[:, i, None])
 
 
 def choices(action_spaces: list[spaces.Space]) -> np.ndarray:
@@ -102,15 +105,13 @@ def _integers(agent: str, value: Any, n: int) -> np.ndarray:
     return array
 
 
-def _boxed(env: Any, i: int, agent: str, value: Any) -> np.ndarray:
-    space, n, acting = env.action_space(agent), env.num_envs, env._shared.acting[:, i]
+def _boxed(agent: str, space: spaces.Space, value: Any, acting: np.ndarray) -> np.ndarray:
     assert isinstance(space, spaces.Box)
-    array = _numbers(agent, value, (n, *space.shape))
+    array = _numbers(agent, value, (len(acting), *space.shape))
     if np.isnan(array).any():
         wrong = np.flatnonzero(np.isnan(array).any(axis=1) & acting)
         if wrong.size:
             raise ValueError(f"action of {agent!r} in world {wrong[0]} is {array[wrong[0]]}: NaN is not an action")
-        array = np.nan_to_num(array)  # where nobody acts: not looked at, and it must not enter a snapshot
     return np.clip(array, space.low, space.high)
 
 

@@ -506,9 +506,10 @@ def see_as_collector(w, s, p, k, i):
 
 @rule
 def detect(w, s, p, i):
-    """The food in reach of collector i, nearest first, ties by index: into the scratch arrays. Returns how much.
+    """The food in reach of collector i, nearest first, ties by index, as far as it has slots: into the scratch arrays.
 
-    An insertion sort without branches: where an insertion ends is a toss-up, which processors guess badly.
+    Returns how much is in reach. An insertion sort without branches: where an insertion ends is a toss-up, which
+    processors guess badly.
     """
     limit = p.detect_radius * p.detect_radius
     count = 0
@@ -522,7 +523,7 @@ def detect(w, s, p, i):
     for m in range(1, count):
         mine = squared = s.near[w, m]
         j = s.order[w, m]
-        for n in range(m):
+        for n in range(min(m, p.n_detect)):
             other = s.near[w, n]
             k = s.order[w, n]
             before = mine < other  # from the place of m on, all others move up by one
@@ -530,8 +531,9 @@ def detect(w, s, p, i):
             j = k if before else j
             s.near[w, n] = min(squared, other)
             squared = max(squared, other)
-        s.near[w, m] = squared
-        s.order[w, m] = j
+        if m < p.n_detect:
+            s.near[w, m] = squared
+            s.order[w, m] = j
     return count
 
 
