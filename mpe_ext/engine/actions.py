@@ -47,8 +47,6 @@ def check_one(agent: str, space: spaces.Space, action: Any) -> Any:
     """One world's action in the form that `store_one` takes: an int, or a clipped float array."""
     if isinstance(space, spaces.Discrete):
         try:
-            if isinstance(action, bool):
-                raise TypeError
             value = operator.index(action)  # ints, numpy ints and 0-d integer arrays
         except TypeError:
             raise TypeError(
