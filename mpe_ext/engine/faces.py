@@ -8,6 +8,7 @@ from typing import Any
 from mpe_ext.engine.aec import GameAECEnv
 from mpe_ext.engine.game import Game
 from mpe_ext.engine.parallel import GameParallelEnv
+from mpe_ext.engine.turns import GameTurnsEnv
 from mpe_ext.engine.vector import VectorEnv
 
 _DOC = """{what} of `{name}`.
@@ -28,11 +29,11 @@ def faces(game: type[Game], module: str) -> tuple[Callable, Callable, Callable]:
             if len(args) > len(own):
                 raise TypeError(f"{name}() takes at most {len(own)} positional arguments; name the parameters")
             chosen = dict(zip(own, args, strict=False))
-            for k in own.keys() & kwargs.keys():
-                if k in chosen:
-                    raise TypeError(f"{name}() got {k!r} twice, by position and by name")
-                chosen[k] = kwargs.pop(k)
-            return cls(game.make(also=tuple(own), **kwargs), **(own | chosen))
+            if twice := chosen.keys() & kwargs.keys():
+                raise TypeError(f"{name}() got {min(twice)!r} twice, by position and by name")
+            chosen |= {k: v for k, v in kwargs.items() if k in own}
+            parameters = {k: v for k, v in kwargs.items() if k not in own}
+            return cls(game.make(also=tuple(own), **parameters), **(own | chosen))
 
         fields = dataclasses.fields(game.params_type)
         parameters = [inspect.Parameter(k, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=v) for k, v in own.items()]
@@ -46,7 +47,7 @@ def faces(game: type[Game], module: str) -> tuple[Callable, Callable, Callable]:
     render = {"render_mode": None}
     batch = {"num_envs": 1, "num_threads": None, "autoreset_mode": "same_step", "copy": True}
     return (
-        make("env", "The AEC environment", GameAECEnv, render),
+        make("env", "The AEC environment", GameTurnsEnv if game.turn_based else GameAECEnv, render),
         make("parallel_env", "The Parallel environment", GameParallelEnv, render),
         make("vector_env", "A vector environment of `num_envs` worlds", VectorEnv, batch),
     )

@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,15 +21,27 @@ class Kernels(NamedTuple):
     observe: Callable  # (lo, hi, shared, state, rules) -> None: write the observations of the state as it is
 
 
+class Episodes(NamedTuple):
+    """E finished episodes, arrays with E first."""
+
+    lengths: np.ndarray  # steps
+    returns: dict[str, np.ndarray]  # by agent, undiscounted
+    sums: dict[str, dict[str, np.ndarray]]  # by agent and key: its infos added up over the steps
+    last: dict[str, dict[str, np.ndarray]]  # by agent and key: its infos at the last step
+    final_observations: dict[str, np.ndarray]  # by agent
+
+
 class Game(ABC):
     """One game with one set of parameters. Holds no state of any episode.
 
     A subclass sets the class attributes, and in `__init__` the instance's: `agents` (names in world order) and,
-    by agent, `observation_spaces` and `action_spaces` (`Discrete` from 0, or one-dimensional `Box`).
+    by agent, `observation_spaces` (`Box`, or `Dict` of arrays) and `action_spaces` (`Discrete` from 0, or
+    one-dimensional `Box`).
     """
 
     name: ClassVar[str]
     render_fps: ClassVar[int] = 10
+    turn_based: ClassVar[bool] = False  # one agent acts at a time: the rules call `give_turn`
     params_type: ClassVar[type]
     presets: ClassVar[dict[str, dict[str, Any]]]
     kernels: ClassVar[Kernels]
@@ -57,7 +69,7 @@ class Game(ABC):
 
     @abstractmethod
     def observations(self, state: Any) -> dict[str, np.ndarray]:
-        """By agent, the view of `state` that is its observation, worlds first."""
+        """By agent, the view of `state` that is its observation, worlds first; a dict of views for a `Dict` space."""
 
     @abstractmethod
     def infos(self, state: Any) -> dict[str, dict[str, np.ndarray]]:
@@ -68,8 +80,30 @@ class Game(ABC):
         """The view of `state` that `env.state()` returns, worlds first."""
 
     @abstractmethod
-    def draw(self, canvas: Any, shared: Shared, state: Any, w: int, max_cycles: int) -> None:
-        """Draw world w, whose episodes last `max_cycles` steps. Changes nothing but the canvas."""
+    def draw(
+        self, canvas: Any, shared: Shared, state: Any, w: int, max_cycles: int, beliefs: Mapping[str, np.ndarray]
+    ) -> None:
+        """Draw world w, whose episodes last at most `max_cycles` steps. Changes nothing but the canvas.
+
+        `beliefs` says by agent what it believes of what it cannot see, where whoever plays it has told.
+        """
+
+    def read_options(self, options: Mapping[str, Any], num_envs: int) -> Any:
+        """What `reset(options=...)` fixes in the next episodes, checked; None where it fixes nothing.
+
+        Keys that the game does not know are ignored. Raises TypeError or ValueError; nothing has changed then.
+        """
+        return None
+
+    def before_reset(self, fixed: Any, state: Any, mask: np.ndarray) -> None:  # noqa: B027 (most games fix nothing)
+        """Prepare the reset of the worlds of bool[num_envs] `mask`; `fixed` is what `read_options` returned."""
+
+    def after_reset(self, fixed: Any, shared: Shared, state: Any, mask: np.ndarray) -> None:  # noqa: B027
+        """Write what is fixed (never None here) over what was drawn; observations are written anew afterwards."""
+
+    def metrics(self, episodes: Episodes) -> dict[str, np.ndarray]:
+        """What is worth knowing of each of E finished episodes: numbers [E] by name, NaN where one does not apply."""
+        return {}
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments that make this game again."""

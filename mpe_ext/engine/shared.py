@@ -66,6 +66,7 @@ def open_step(w, e):
         e.rewards[w, a] = 0.0
         if first:
             e.terminated[w, a] = False
+            e.truncated[w, a] = False
             e.episode_return[w, a] = 0.0
             e.episode_length[w, a] = 0
         if not e.terminated[w, a]:
@@ -76,16 +77,24 @@ def open_step(w, e):
 def close_step(w, e, max_cycles):
     """After a game's step: add up returns, truncate at the time limit, end the world when no agent is left.
 
-    Returns 1 if the episode is over, else 0. Agents that the game let terminate are never also truncated.
+    Returns 1 if the episode is over, else 0. Agents that the game let terminate are never also truncated; those that
+    it truncated itself (a limit of its own) stay so.
     """
     limit = e.steps[w] >= max_cycles
     over = True
     for a in range(e.rewards.shape[1]):
         e.episode_return[w, a] += e.rewards[w, a]
-        e.truncated[w, a] = limit and not e.terminated[w, a]
-        if not (limit or e.terminated[w, a]):
+        e.truncated[w, a] = (limit or e.truncated[w, a]) and not e.terminated[w, a]
+        if not (e.truncated[w, a] or e.terminated[w, a]):
             over = False
     for a in range(e.rewards.shape[1]):
         e.acting[w, a] = not (over or e.terminated[w, a])
     e.done[w] = over
     return 1 if over else 0
+
+
+@rule
+def give_turn(w, e, mover):
+    """In a turn-based game, after `open_episode` and after `close_step`: only `mover` may act next."""
+    for a in range(e.acting.shape[1]):
+        e.acting[w, a] = a == mover and not e.done[w]

@@ -1,6 +1,7 @@
 """VectorEnv: a batch of worlds of one game, with Gymnasium's vector conventions for each agent."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from mpe_ext.engine.game import Game
 from mpe_ext.engine.jit import announce_compilation, bind
 from mpe_ext.engine.random import stream_key
 from mpe_ext.engine.seeding import as_seed, entropy
+from mpe_ext.engine.views import arrays, copied, copy_rows, zeros_like
 
 Arrays = dict[str, np.ndarray]
 
@@ -22,10 +24,10 @@ class VectorEnv:
     """`num_envs` worlds of one game, stepped together.
 
     Observations, rewards, terminations and truncations are dicts by agent of arrays with `num_envs` first
-    (float32 observations, float64 rewards, bool flags). `infos[agent][key]` are arrays as well; beside the agents stand
-    `infos["acting"]`, bool[num_envs, agents], and, with same-step autoreset on steps in which episodes ended,
-    `infos["final_obs"][agent]` (full width; rows of `infos["_final_obs"]` count). Rewards, flags and infos of such a
-    step speak of the episode that ended, the observations of the new one.
+    (float32 observations, or dicts of arrays; float64 rewards, bool flags). `infos[agent][key]` are arrays as well;
+    beside the agents stand `infos["acting"]`, bool[num_envs, agents], and, with same-step autoreset on steps in which
+    episodes ended, `infos["final_obs"][agent]` (full width; rows of `infos["_final_obs"]` count). Rewards, flags and
+    infos of such a step speak of the episode that ended, the observations of the new one.
 
     Args:
         game: what to play.
@@ -77,7 +79,7 @@ class VectorEnv:
             engine = {"episode_return": e.episode_return[:, i], "episode_length": e.episode_length[:, i]}
             self._infos[agent] = own[agent] | engine
         self._info_at_reset = [(v, v[0]) for infos in self._infos.values() for v in infos.values()]
-        self._final: Arrays = {}
+        self._final: dict[str, Any] = {}
         self._bound: dict[str, Callable] = {}
 
     # Spaces ---------------------------------------------------------------------------------------------------
@@ -115,17 +117,24 @@ class VectorEnv:
             seed: an int s gives world w the stream (s, w), world 0 the one of the single environment with seed s;
                 a sequence gives world w the stream of the single environment with the w-th seed; None goes on with
                 the streams as they are (the first time: from the system's entropy).
-            options: `{"reset_mask": bool[num_envs]}` begins anew in these worlds only. Other keys are ignored.
+            options: `{"reset_mask": bool[num_envs]}` begins anew in these worlds only. What else may be fixed is the
+                game's to say, and holds for this reset, not for automatic ones. Other keys are ignored.
         """
         mask = self._reset_mask(options)
+        fixed = self.game.read_options(options or {}, self.num_envs)
         if not self._started:
             announce_compilation(self.game.name, [self.game.kernels.reset, self.game.kernels.step])
         if seed is not None or not self._seeded:
             self._seed(seed, mask)
         self._shared.begin[:] = mask
         self._clear_returned(mask)
+        self.game.before_reset(fixed, self._state, mask)
         self._run("reset")
         self._shared.begin[:] = False
+        if fixed is not None:
+            self.game.before_reset(None, self._state, mask)  # automatic resets are free again
+            self.game.after_reset(fixed, self._shared, self._state, mask)
+            self._run("observe")
         self._started = True
         return self._out(self._observations), self._info_dict()
 
@@ -281,14 +290,18 @@ class VectorEnv:
             view[where] = value
 
     def _keep_final_observations(self, done: np.ndarray, everywhere: bool) -> None:
-        where = True if everywhere else done[:, None]
         for agent, view in self._observations.items():
             if agent not in self._final:
-                self._final[agent] = np.zeros_like(view)
-            np.copyto(self._final[agent], view, where=where)
+                self._final[agent] = zeros_like(view)
+            for source, target in zip(arrays(view), arrays(self._final[agent]), strict=True):
+                if everywhere:
+                    np.copyto(target, source)
+                else:
+                    part = partial(copy_rows, which=done, source=source, target=target)
+                    threads.run(part, self.num_envs, self._threads)
 
-    def _out(self, views: Arrays) -> Arrays:
-        return {k: v.copy() for k, v in views.items()} if self.copy else dict(views)
+    def _out(self, views: Mapping[str, Any]) -> dict[str, Any]:
+        return {k: copied(v) for k, v in views.items()} if self.copy else dict(views)
 
     def _by_agent(self, array: np.ndarray) -> Arrays:
         array = array.copy() if self.copy else array

@@ -1,12 +1,13 @@
 """Tag while collecting: parameters, agents and spaces. The rules are in rules.py."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from mpe_ext.engine.game import Game, Kernels
+from mpe_ext.engine.game import Episodes, Game, Kernels
 from mpe_ext.engine.params import param
 from mpe_ext.engine.shared import Shared
 from mpe_ext.simple_tag_while_c import rules
@@ -222,10 +223,33 @@ class SimpleTagWhileC(Game):
     def global_state(self, state: rules.State) -> np.ndarray:
         return state.observation
 
-    def draw(self, canvas: Any, shared: Shared, state: rules.State, w: int, max_cycles: int) -> None:
+    def draw(
+        self,
+        canvas: Any,
+        shared: Shared,
+        state: rules.State,
+        w: int,
+        max_cycles: int,
+        beliefs: Mapping[str, np.ndarray],
+    ) -> None:
         from mpe_ext.simple_tag_while_c.drawing import draw  # pygame comes with the first drawing
 
         draw(canvas, self, shared, state, w, max_cycles)
+
+    def metrics(self, episodes: Episodes) -> dict[str, np.ndarray]:
+        def total(kind: str, key: str) -> np.ndarray:
+            named = [agent for agent in self.agents if agent.startswith(kind)]
+            return np.sum([np.zeros_like(episodes.lengths), *(episodes.sums[a][key] for a in named)], axis=0)
+
+        p, steps = self.params, episodes.lengths
+        collectors = p.num_controller * p.num_collector_each
+        return {
+            "team": np.sum([episodes.returns[a] for a in self.agents if not a.startswith("adversary")], axis=0),
+            "food": total("collector", "collected"),
+            "hits": total("adversary", "hits"),
+            "time out of range": total("collector", "lost") / (collectors * steps),
+            "time out of bounds": total("controller", "out_of_bounds") / (p.num_controller * steps),
+        }
 
 
 _SAME_NAME = sorted({f for f in rules.Rules._fields if f in Parameters.__dataclass_fields__} - {"n_detect"})

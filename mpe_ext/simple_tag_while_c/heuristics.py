@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mpe_ext.engine.jit import kernel, rule
+from mpe_ext.engine.scripted import Policy, Scripted
 from mpe_ext.simple_tag_while_c import rules as r
 from mpe_ext.simple_tag_while_c.game import SimpleTagWhileC
-
-Policy = Callable[[np.ndarray], np.ndarray]
 
 
 class View(NamedTuple):
@@ -300,8 +299,8 @@ def play_lookahead(role, o, numbers, path, chance, actions):
                     best, actions[w] = value, first
 
 
-def _make(play: Callable, game: SimpleTagWhileC, agent: str) -> Policy:
-    """The policy of one agent of a game. Raises ValueError for observations of another shape."""
+def _make(play: Callable, game: SimpleTagWhileC, agent: str, seed: int) -> Policy:
+    """The policy of one agent of a game, without chance. Raises ValueError for observations of another shape."""
     role, numbers = ROLES.index(agent.split("_")[0]), view(game, agent)
     size, continuous = game.observation_sizes[agent], game.params.continuous_actions
 
@@ -317,4 +316,11 @@ def _make(play: Callable, game: SimpleTagWhileC, agent: str) -> Policy:
     return policy
 
 
-POLICIES = {"rules": partial(_make, play_rules), "lookahead": partial(_make, play_lookahead)}
+POLICIES = {
+    "rules": Scripted(partial(_make, play_rules), (), "pushes along one axis at a time by simple rules"),
+    "lookahead": Scripted(
+        partial(_make, play_lookahead),
+        (),
+        "tries its own next two pushes with the exact dynamics and rates the outcome",
+    ),
+}
