@@ -52,7 +52,7 @@ def train(seed: int, folder: Path, options: list[str]) -> None:
 def outcome(evaluation: Evaluation, names: str) -> dict[str, np.ndarray]:
     """What each episode of a cast brought, by column."""
     episodes = play(evaluation.worlds, evaluation.cast(names), evaluation.request.episodes, EVALUATION_SEED)
-    also = extras(ENV, episodes)
+    also = extras(evaluation.worlds, episodes)
     returns = episodes.returns
     return {
         "adversary_return": returns["adversary_0"],

@@ -15,7 +15,7 @@ from tyro.conf import arg
 
 from maddpg.config import PRESETS, MaddpgConfig
 from maddpg.errors import RunError, UserError, nearest
-from maddpg.worlds import parse_env_args
+from maddpg.worlds import parse_env_args, with_split
 
 DEFAULT_ALGORITHM = "maddpg"
 # What a resumed run may be given beside the folder.
@@ -109,11 +109,16 @@ class EvaluateOptions:
     run: Annotated[str | None, tyro.conf.Positional, arg(metavar="[RUN]")] = None
     """A run folder, one of its checkpoints, or a .safetensors policy."""
     policy: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, arg(metavar="NAME")] = ()
-    """random, rules, lookahead, or as RUN; a:b:c gives roles in order their own. Repeat it to compare."""
+    """random, a scripted policy, or as RUN; a:b:c gives roles in order their own, a,b:c,d every combination. Repeat it
+    to compare."""
+    list_policies: bool = False
+    """List the scripted policies of each role of the game, and play nothing."""
     env: Annotated[str | None, arg(metavar="ID")] = None
     """The game; default is that of the run."""
     env_args: Annotated[tuple[str, ...], arg(metavar="KEY=VALUE ...")] = ()
     """Constructor arguments of the game as key=value; they win over those of the run."""
+    split: Annotated[str | None, arg(metavar="NAME")] = None
+    """Which private states are drawn, in games that have splits: test (the default), train or all."""
     episodes: int = 1000
     """Episodes for each policy, the same ones for all."""
     seed: int = 1_000_000_007
@@ -142,7 +147,7 @@ def _evaluate(arguments: list[str]) -> int:
     from rich.console import Console
 
     from maddpg import gif, table
-    from maddpg.evaluate import Evaluation, Request, beside, shipped_policy
+    from maddpg.evaluate import Evaluation, Request, beside, combinations, describe_policies, shipped_policy
     from maddpg.players import Trained
     from maddpg.runs import write_json
 
@@ -150,6 +155,12 @@ def _evaluate(arguments: list[str]) -> int:
     if "gif" in targets:
         gif.check_path(targets["gif"])
     env_args, env, loaded = parse_env_args(options.env_args), options.env, {}
+    if options.list_policies:
+        for role, policies in describe_policies(env or MaddpgConfig.env, env_args).items():
+            print(f"{role}:")
+            for name, meaning in policies.items():
+                print(f"  {name:<20} {meaning}")
+        return 0
     subject = options.run
     if subject is None and not options.policy:
         subject = str(shipped_policy(env or MaddpgConfig.env))
@@ -158,21 +169,24 @@ def _evaluate(arguments: list[str]) -> int:
         trained = loaded[subject] = Trained(subject)
         args = trained.env_args if env in (None, trained.env) else {}
         env = env or trained.env
-        env_args = {**args, **env_args}
+        # What a policy was trained on says nothing about what it is tested on.
+        env_args = {**{k: v for k, v in args.items() if k != "split"}, **env_args}
         policies = (subject, *policies) if policies else beside(subject, env, env_args)
         if "export" in targets:
             trained.export(targets["export"])
     elif "export" in targets:
         raise UserError("export needs a RUN to write the policy of")
     env = env or MaddpgConfig.env
+    env_args = with_split(env, env_args, options.split, "test")
     request = Request(policies, env, env_args, options.episodes, options.seed, options.stochastic, options.max_cycles)
-    evaluation = Evaluation(request, loaded)
-    report = evaluation.run()
-    table.show(report, Console(highlight=False))
+    evaluation, console = Evaluation(request, loaded), Console(highlight=False)
+    with console.status("playing") as status:
+        report = evaluation.run(lambda done, total: status.update(f"playing policy {done + 1} of {total}"))
+    table.show(report, console)
     if "json" in targets:
         write_json(targets["json"], report.to_dict())
     if "gif" in targets:
-        frames = gif.record(evaluation, policies[0], targets["gif"], options.gif_episodes)
+        frames = gif.record(evaluation, combinations(policies[0])[0], targets["gif"], options.gif_episodes)
         print(f"{targets['gif']}: {frames} frames")
     return 0
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from maddpg.errors import UserError
-from maddpg.players import SHIPPED, Cast, Trained, agents_by_role, scripted
-from maddpg.rollout import Episodes, extras, mean_and_interval, play, role_returns
+from maddpg.players import SHIPPED, Cast, Trained, agents_by_role, ladder, scripted
+from maddpg.rollout import extras, mean_and_interval, play, role_returns
 from maddpg.task import Task
 from maddpg.worlds import Worlds, evaluation_width, find, make_worlds
+from mpe_ext.engine.game import Episodes
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to evaluate. `policies` as `players.Cast` takes them."""
+    """What to evaluate. `policies` as `players.Cast` takes them; a role may also have several, with commas between
+    them, which stands for every combination."""
 
     policies: tuple[str, ...]
     env: str
@@ -40,8 +45,18 @@ class Result:
 
 
 @dataclass
+class Cross:
+    """A cross table: `values[i][j]`, mean and half width, of row policy i with column policy j."""
+
+    name: str
+    rows: list[str]
+    columns: list[str]
+    values: list[list[tuple[float, float]]]
+
+
+@dataclass
 class Report:
-    """All results on one game."""
+    """All results on one game. `split` is the part of its private states that was played, None without parts."""
 
     env: str
     env_args: dict[str, Any]
@@ -49,14 +64,20 @@ class Report:
     seed: int
     stochastic: bool
     max_cycles: int | None
+    split: str | None
     members: dict[str, list[str]]
     results: list[Result]
+    crosses: list[Cross]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able: for each policy mean and `interval`, the half width of the 95 % interval."""
 
-        def pairs(values: dict[str, tuple[float, float]]) -> dict[str, dict[str, float]]:
-            return {k: {"mean": mean, "interval": half} for k, (mean, half) in values.items()}
+        def pairs(values: dict[str, tuple[float, float]]) -> dict[str, dict[str, float | None]]:
+            return {k: pair(v) for k, v in values.items()}
+
+        def pair(value: tuple[float, float]) -> dict[str, float | None]:
+            mean, half = (None if math.isnan(number) else number for number in value)
+            return {"mean": mean, "interval": half}
 
         policies = [
             {
@@ -75,8 +96,18 @@ class Report:
             "seed": self.seed,
             "stochastic": self.stochastic,
             "max_cycles": self.max_cycles,
+            "split": self.split,
             "roles": self.members,
             "policies": policies,
+            "cross_tables": [
+                {
+                    "name": c.name,
+                    "rows": c.rows,
+                    "columns": c.columns,
+                    "values": [[pair(cell) for cell in row] for row in c.values],
+                }
+                for c in self.crosses
+            ],
         }
 
 
@@ -99,13 +130,16 @@ class Evaluation:
         request = self.request
         return Cast(names, self.worlds, request.seed, request.stochastic, self.loaded)
 
-    def run(self) -> Report:
-        """Plays every policy on the same episodes."""
+    def run(self, tell: Callable[[int, int], None] = lambda done, total: None) -> Report:
+        """Plays every policy on the same episodes; `tell(done, total)` is called before each."""
         request = self.request
-        casts = [self.cast(names) for names in request.policies]
+        every = list(dict.fromkeys(names for given in request.policies for names in combinations(given)))
+        casts = [self.cast(names) for names in every]
         results = []
-        for names, cast in zip(request.policies, casts, strict=True):
+        for done, (names, cast) in enumerate(zip(every, casts, strict=True)):
+            tell(done, len(every))
             episodes = play(self.worlds, cast, request.episodes, request.seed)
+            self._check_split(episodes)
             results.append(self._result(names, episodes))
         return Report(
             request.env,
@@ -114,9 +148,22 @@ class Evaluation:
             request.seed,
             request.stochastic,
             request.max_cycles,
+            self.split,
             self.members,
             results,
+            cross_tables(request.policies, results),
         )
+
+    @property
+    def split(self) -> str | None:
+        """The part of the game's private states that is played; None where it has no parts."""
+        return getattr(getattr(getattr(self.worlds, "game", None), "params", None), "split", None)
+
+    def _check_split(self, episodes: Episodes) -> None:
+        """No figure may come from episodes of another part than is said."""
+        if self.split is not None:
+            outside = self.worlds.game.outside_split(episodes)  # type: ignore[attr-defined]
+            assert not outside, f"{outside} episodes lie outside split={self.split!r}"
 
     def _result(self, names: str, episodes: Episodes) -> Result:
         def summed(values: dict[str, np.ndarray]) -> dict[str, tuple[float, float]]:
@@ -126,7 +173,7 @@ class Evaluation:
             label(names),
             summed(role_returns(episodes, self.members)),
             summed(episodes.returns),
-            summed(extras(self.worlds.metadata.get("name", ""), episodes)),
+            summed(extras(self.worlds, episodes)),
             float(episodes.lengths.mean()),
         )
 
@@ -134,9 +181,44 @@ class Evaluation:
 def beside(policy: str, env: str, env_args: dict[str, Any]) -> tuple[str, ...]:
     """A policy and the yardsticks it is read against: random play, and the scripted policies of the game."""
     worlds = make_worlds(env, 1, env_args)
-    names = (policy, "random", *scripted(worlds))
+    names = (policy, *ladder(worlds))
     worlds.close()
     return names
+
+
+def combinations(policies: str) -> list[str]:
+    """`a,b:c,d` as a:c, a:d, b:c, b:d."""
+    return [":".join(one) for one in itertools.product(*(part.split(",") for part in policies.split(":")))]
+
+
+def cross_tables(policies: tuple[str, ...], results: list[Result]) -> list[Cross]:
+    """For policies of two roles of which both have several: one table of success (or of the team's return)."""
+    by_label = {result.label: result for result in results}
+    tables = []
+    for given in policies:
+        parts = [part.split(",") for part in given.split(":")]
+        if len(parts) != 2 or min(map(len, parts)) < 2:
+            continue
+        cells = [[by_label[label(f"{row}:{column}")] for column in parts[1]] for row in parts[0]]
+        first = cells[0][0]
+        name = "success" if "success" in first.extras else f"return of {next(iter(first.roles))}"
+        values = [
+            [c.extras["success"] if name == "success" else next(iter(c.roles.values())) for c in row] for row in cells
+        ]
+        tables.append(Cross(name, [label(p) for p in parts[0]], [label(p) for p in parts[1]], values))
+    return tables
+
+
+def describe_policies(env: str, env_args: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """By role of a game, the names of its policies, each with a line of meaning."""
+    worlds = make_worlds(env, 1, env_args)
+    roles, scripts = agents_by_role(Task.of(worlds)), scripted(worlds)
+    worlds.close()
+    return {
+        role: {"random": "uniform over the action space"}
+        | {name: s.meaning for name, s in scripts.items() if not s.roles or role in s.roles}
+        for role in roles
+    }
 
 
 def shipped_policy(env: str) -> Path:

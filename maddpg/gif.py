@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from PIL import Image
 
+from maddpg.collect import Arrays
 from maddpg.errors import UserError
 from maddpg.evaluate import Evaluation
 from maddpg.pettingzoo_worlds import flat
+from maddpg.players import Cast
 from maddpg.runs import atomically
 from maddpg.worlds import make_parallel
+from mpe_ext.engine.one_world import OneWorld
 
 HOLD_SECONDS = 1.5
 """How long the last frame of an episode stands."""
@@ -40,12 +44,14 @@ def record(evaluation: Evaluation, names: str, path: Path, episodes: int = 1) ->
     try:
         for episode in range(episodes):
             seen, _ = env.reset(seed=request.seed if episode == 0 else None)
-            _add(frames, durations, env.render(), step)
+            cast.begin(None)
+            rows = {a: flat(inner[a], seen.get(a))[None] for a in agents}
+            _add(frames, durations, _picture(env, cast, rows), step)
             while env.agents:
-                rows = {a: flat(inner[a], seen.get(a))[None] for a in agents}
-                chosen = cast(rows)
+                chosen = cast(rows, _acting(env, agents))
                 seen, *_ = env.step({a: _single(actions_of[a], chosen[a][0]) for a in env.agents})
-                _add(frames, durations, env.render(), step)
+                rows = {a: flat(inner[a], seen.get(a))[None] for a in agents}
+                _add(frames, durations, _picture(env, cast, rows), step)
             durations[-1] = round(1000 * HOLD_SECONDS)
     finally:
         env.close()
@@ -60,12 +66,24 @@ def record(evaluation: Evaluation, names: str, path: Path, episodes: int = 1) ->
     return len(frames)
 
 
+def _picture(env: Any, cast: Cast, rows: Arrays) -> np.ndarray | None:
+    """The world as it is, with what the players believe where the game's picture shows that."""
+    if isinstance(env, OneWorld):
+        env.beliefs = {agent: beliefs[0] for agent, beliefs in cast.beliefs(rows).items()}
+    return env.render()
+
+
+def _acting(env: Any, agents: list[str]) -> np.ndarray:
+    """Who acts now, bool[1, N]: all that are there, or in turn-based games the one whose turn it is."""
+    if isinstance(env, OneWorld):
+        return env.acting[None]
+    return np.array([[agent in env.agents for agent in agents]])
+
+
 def check_path(path: Path) -> None:
     """Raises UserError where no GIF can be written."""
     if path.suffix.lower() != ".gif":
         raise UserError(f"gif={str(path)!r} must end in .gif")
-    if path.is_dir():
-        raise UserError(f"gif={str(path)!r} is a folder")
 
 
 def _add(frames: list[Image.Image], durations: list[int], picture: np.ndarray | None, step: int) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from maddpg.collect import Act, Arrays
+from maddpg.collect import Arrays
 from maddpg.config import ConfigError, MaddpgConfig
 from maddpg.errors import RunError, UserError, nearest
 from maddpg.learner import Actors
 from maddpg.runs import Run, atomically, load_tensors, read_json, write_json
 from maddpg.task import Task
 from maddpg.worlds import Worlds, make_worlds, parse_env_args
+from mpe_ext.engine.scripted import Scripted
 
 SHIPPED = Path(__file__).parent / "policies"
 """Trained policies that come with the package: <env>.safetensors and <env>.json."""
@@ -86,8 +87,8 @@ class Trained:
 class Cast:
     """A policy for each role of a game: `names` is `NAME` for all roles or `NAME:NAME:...` in their order.
 
-    NAME is random, a scripted policy of the game (rules, lookahead), a run folder, a checkpoint folder or a
-    .safetensors file. Raises UserError for other names, too few or too many, and policies that do not fit.
+    NAME is random, a scripted policy of the game (`evaluate.py --env ID --list-policies`), a run folder, a checkpoint
+    folder or a .safetensors file. Raises UserError for other names, too few or too many, and policies that do not fit.
     """
 
     def __init__(
@@ -109,37 +110,81 @@ class Cast:
             raise UserError(f"policy={names!r} names {len(parts)} policies; give one, or one a role: {order}")
         self.generator = np.random.default_rng((seed, 1))
         drawn_seed = int(self.generator.integers(2**62))
-        self.acts: list[Act] = []
+        self.players: list[_Player] = []
         for part in dict.fromkeys(parts):
             agents = [a for p, role in zip(parts, roles, strict=True) if p == part for a in roles[role]]
-            self.acts.append(self._player(part, agents, drawn_seed))
+            self.players.append(self._player(part, agents, drawn_seed))
 
-    def __call__(self, observations: Arrays) -> Arrays:
+    def __call__(self, observations: Arrays, acting: np.ndarray) -> Arrays:
         actions: Arrays = {}
-        for act in self.acts:
-            actions |= act(observations)
+        for player in self.players:
+            actions |= player.act(observations, acting)
         return actions
 
-    def _player(self, name: str, agents: list[str], seed: int) -> Act:
+    def begin(self, worlds: np.ndarray | None) -> None:
+        """In these worlds (bool [W]; None: all) the next observations are the first of an episode."""
+        for player in self.players:
+            player.begin(worlds)
+
+    def beliefs(self, observations: Arrays) -> Arrays:
+        """By agent, what it believes of what it cannot see, [W, n], where its policy says so."""
+        beliefs: Arrays = {}
+        for player in self.players:
+            beliefs |= player.beliefs(observations)
+        return beliefs
+
+    def _player(self, name: str, agents: list[str], seed: int) -> _Player:
         if name == "random":
-            return lambda observations: self._random(observations, agents)
+            return _Random(self, agents)
         scripts = scripted(self.worlds)
         if name in scripts:
             game = self.worlds.game  # type: ignore[attr-defined]
-            policies = {a: scripts[name](game, a) for a in agents}
-            return lambda observations: {a: p(observations[a]) for a, p in policies.items()}
+            roles = dict(zip(self.task.agents, self.task.roles, strict=True))
+            script = scripts[name]
+            for agent in agents:
+                if script.roles and roles[agent] not in script.roles:
+                    able = [n for n, s in scripts.items() if not s.roles or roles[agent] in s.roles]
+                    raise UserError(
+                        f"policy={name!r} is one for {' and '.join(script.roles)}, not for {agent}; "
+                        f"for that there are random, {', '.join(able)}"
+                    )
+            try:
+                made = {a: script(game, a, seed + i) for i, a in enumerate(agents)}
+            except ValueError as error:
+                raise UserError(f"policy={name!r}: {error}") from error
+            return _Script(made)
         if name not in self.loaded:
             if not Path(name).exists():
                 known = ["random", *scripts]
                 hint = nearest(name, known)
                 raise UserError(f"policy={name!r} is neither a run folder nor one of {', '.join(known)}{hint}")
             self.loaded[name] = Trained(name)
-        return self._trained(name, self.loaded[name], agents, seed)
+        return _Networks(self, name, agents, seed)
 
-    def _random(self, observations: Arrays, agents: Iterable[str]) -> Arrays:
+
+class _Player:
+    """Who plays some of the agents."""
+
+    def act(self, observations: Arrays, acting: np.ndarray) -> Arrays:
+        """Actions of its agents."""
+        raise NotImplementedError
+
+    def begin(self, worlds: np.ndarray | None) -> None:
+        """In these worlds an episode begins."""
+
+    def beliefs(self, observations: Arrays) -> Arrays:
+        """What its agents believe, where it says so."""
+        return {}
+
+
+class _Random(_Player):
+    def __init__(self, cast: Cast, agents: list[str]) -> None:
+        self.generator, self.spaces = cast.generator, {a: cast.worlds.action_space(a) for a in agents}
+
+    def act(self, observations: Arrays, acting: np.ndarray) -> Arrays:
         actions: Arrays = {}
-        for agent in agents:
-            space, worlds = self.worlds.action_space(agent), len(observations[agent])
+        for agent, space in self.spaces.items():
+            worlds = len(observations[agent])
             if isinstance(space, spaces.Discrete):
                 actions[agent] = self.generator.integers(space.n, size=worlds) + space.start
             else:
@@ -148,37 +193,59 @@ class Cast:
                 actions[agent] = drawn.astype(np.float32)
         return actions
 
-    def _trained(self, name: str, trained: Trained, agents: list[str], seed: int) -> Act:
-        mine, theirs = describe(self.task), describe(trained.task)
+
+class _Script(_Player):
+    def __init__(self, policies: dict[str, Any]) -> None:
+        self.policies = policies
+
+    def act(self, observations: Arrays, acting: np.ndarray) -> Arrays:
+        return {agent: policy(observations[agent]) for agent, policy in self.policies.items()}
+
+    def beliefs(self, observations: Arrays) -> Arrays:
+        return {a: p.beliefs(observations[a]) for a, p in self.policies.items() if hasattr(p, "beliefs")}
+
+
+class _Networks(_Player):
+    def __init__(self, cast: Cast, name: str, agents: list[str], seed: int) -> None:
+        trained = cast.loaded[name]
+        mine, theirs = describe(cast.task), describe(trained.task)
         for agent in agents:
             if mine[agent] != theirs.get(agent):
                 raise RunError(
                     f"{name} does not fit: {agent} has {mine[agent]} here, but {theirs.get(agent)} in its training"
                 )
-        sizes = dict(zip(trained.task.agents, trained.task.observation_sizes, strict=True))
-        actors, explore = trained.actors(seed), self.stochastic
+        self.agents, self.explore = agents, cast.stochastic
+        self.actors = trained.actors(seed)
+        self.sizes = dict(zip(trained.task.agents, trained.task.observation_sizes, strict=True))
 
-        def act(observations: Arrays) -> Arrays:
-            rows = len(observations[agents[0]])
-            # Agents that this policy does not play may have other observations here than in its training.
-            seen = {a: observations[a] if a in agents else np.zeros((rows, n), np.float32)
-                    for a, n in sizes.items()}  # fmt: skip
-            chosen = actors.act(seen, explore=explore)
-            return {a: chosen[a] for a in agents}
-
-        return act
+    def act(self, observations: Arrays, acting: np.ndarray) -> Arrays:
+        rows = len(observations[self.agents[0]])
+        # Agents that this policy does not play may have other observations here than in its training.
+        seen = {a: observations[a] if a in self.agents else np.zeros((rows, n), np.float32)
+                for a, n in self.sizes.items()}  # fmt: skip
+        chosen = self.actors.act(seen, explore=self.explore)
+        return {a: chosen[a] for a in self.agents}
 
 
-def scripted(worlds: Worlds) -> dict[str, Any]:
-    """Makers of the scripted policies of a game, by name: `POLICIES` of the heuristics in its room."""
+def scripted(worlds: Any) -> dict[str, Scripted]:
+    """The scripted policies of a game, by name: `POLICIES` of the heuristics in its room."""
+    return dict(getattr(_heuristics(worlds), "POLICIES", {}))
+
+
+def ladder(worlds: Any) -> tuple[str, ...]:
+    """What a learner's results are read against: `LADDER` of the heuristics in the game's room, or all its scripted
+    policies; random play first."""
+    return ("random", *getattr(_heuristics(worlds), "LADDER", scripted(worlds)))
+
+
+def _heuristics(worlds: Any) -> ModuleType | None:
     game = getattr(worlds, "game", None)
     if game is None:
-        return {}
-    room = type(game).__module__.rpartition(".")[0]
-    name = f"{room}.heuristics"
+        return None
+    name = f"{type(game).__module__.rpartition('.')[0]}.heuristics"
     try:
-        return dict(importlib.import_module(name).POLICIES)
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        return {}
+        return None

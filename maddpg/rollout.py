@@ -3,67 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from maddpg.collect import Act
+from maddpg.errors import EnvError
 from maddpg.worlds import Worlds
+from mpe_ext.engine.game import Episodes
 
 EVALUATION_SEED = 1_000_000_007
 """Seed of the fixed episodes of evaluations, far from the seeds that people train with."""
+LONGEST_EPISODE = 100_000
+"""Steps without the end of any episode after which a game is taken for one that never ends."""
 
 
-@dataclass
-class Episodes:
-    """What came of E episodes: undiscounted `returns` [E] and `sums` [E] of every other info, by agent."""
+class Player(Protocol):
+    """Whoever plays all agents. One that remembers also has `begin(worlds)`, which is told in which worlds (bool
+    [W], None: all) the next observations are the first of an episode."""
 
-    lengths: np.ndarray
-    returns: dict[str, np.ndarray]
-    sums: dict[str, dict[str, np.ndarray]]
+    def __call__(self, observations: dict[str, np.ndarray], acting: np.ndarray) -> dict[str, np.ndarray]:
+        """Actions by agent for observations [W, d]; `acting` bool[W, N] says who acts now."""
 
 
-def play(worlds: Worlds, act: Act, episodes: int, seed: int) -> Episodes:
+def play(worlds: Worlds, player: Player, episodes: int, seed: int) -> Episodes:
     """Plays `episodes` whole episodes from `seed` on.
 
     Every world contributes its first episodes, as many as the next (give or take one): taking whatever ends
-    first would favour short ones.
+    first would favour short ones. Raises EnvError where episodes do not end.
     """
     agents, width = list(worlds.possible_agents), worlds.num_envs
     quota = episodes // width + (np.arange(width) < episodes % width)
     played = np.zeros(width, np.int64)
+    begin = getattr(player, "begin", lambda worlds: None)
     observations, infos = worlds.reset(seed=seed)
-    keys = {a: [k for k in infos[a] if not k.startswith("episode_")] for a in agents}
-    running = {a: {k: np.zeros(width) for k in keys[a]} for a in agents}
+    begin(None)
+    running = {a: {k: np.zeros(width) for k in infos[a] if not k.startswith("episode_")} for a in agents}
     result = Episodes(
         np.zeros(episodes),
         {a: np.zeros(episodes) for a in agents},
-        {a: {k: np.zeros(episodes) for k in keys[a]} for a in agents},
+        {a: {k: np.zeros(episodes) for k in running[a]} for a in agents},
+        {a: {k: np.zeros(episodes) for k in running[a]} for a in agents},
+        {a: np.zeros((episodes, *observations[a].shape[1:]), np.float32) for a in agents},
     )
+    waited = 0
     while (played < quota).any():
-        observations, _, _, _, infos = worlds.step(act({a: observations[a] for a in agents}))
+        seen = {a: observations[a] for a in agents}
+        observations, _, _, _, infos = worlds.step(player(seen, infos["acting"]))
         for agent in agents:
             for key, total in running[agent].items():
                 total += infos[agent][key]
+        waited += 1
         if "_final_obs" not in infos:
+            if waited >= LONGEST_EPISODE:
+                raise EnvError(f"no episode has ended within {waited:,} steps; give --max-cycles")
             continue
+        waited = 0
         ended = np.flatnonzero(infos["_final_obs"])
         counted = ended[played[ended] < quota[ended]]
         places = played[counted] * width + counted
-        result.lengths[places] = infos[agents[0]]["episode_length"][counted]
+        result.lengths[places] = np.max([infos[a]["episode_length"][counted] for a in agents], axis=0)
         for agent in agents:
-            lengths = infos[agent]["episode_length"][counted]
-            result.lengths[places] = np.maximum(result.lengths[places], lengths)
             result.returns[agent][places] = infos[agent]["episode_return"][counted]
+            result.final_observations[agent][places] = infos["final_obs"][agent][counted]
             for key, total in running[agent].items():
                 result.sums[agent][key][places] = total[counted]
+                result.last[agent][key][places] = infos[agent][key][counted]
                 total[ended] = 0
         played[ended] += 1
+        begin(infos["_final_obs"])
     return result
 
 
 def mean_and_interval(values: np.ndarray) -> tuple[float, float]:
-    """Mean and the half width of its 95 % interval (normal approximation)."""
+    """Mean and the half width of its 95 % interval (normal approximation) of what is not NaN."""
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return float("nan"), float("nan")
     spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return float(values.mean()), 1.96 * spread / float(np.sqrt(len(values)))
 
@@ -73,27 +88,8 @@ def role_returns(episodes: Episodes, roles: Mapping[str, list[str]]) -> dict[str
     return {r: np.mean([episodes.returns[a] for a in agents], axis=0) for r, agents in roles.items()}
 
 
-def extras(name: str, episodes: Episodes) -> dict[str, np.ndarray]:
-    """What else is worth knowing of each episode of the game called `name`; empty for games without."""
-    if name.startswith("simple_tag_while_c"):
-        return _tag_extras(episodes)
-    return {}
-
-
-def _tag_extras(episodes: Episodes) -> dict[str, np.ndarray]:
-    zero = np.zeros_like(episodes.lengths)
-
-    def of(kind: str) -> list[str]:
-        return [a for a in episodes.returns if a.startswith(kind)]
-
-    def total(kind: str, key: str) -> np.ndarray:
-        return np.sum([zero, *(episodes.sums[a][key] for a in of(kind))], axis=0)
-
-    team = np.sum([episodes.returns[a] for a in of("controller") + of("collector")], axis=0)
-    return {
-        "team": team,
-        "food": total("collector", "collected"),
-        "hits": total("adversary", "hits"),
-        "time out of range": total("collector", "lost") / (len(of("collector")) * episodes.lengths),
-        "time out of bounds": total("controller", "out_of_bounds") / (len(of("controller")) * episodes.lengths),
-    }
+def extras(worlds: Any, episodes: Episodes) -> dict[str, np.ndarray]:
+    """What else is worth knowing of each episode, as the game says (NaN where it does not apply); empty for games
+    that are not ours."""
+    game = getattr(worlds, "game", None)
+    return {} if game is None else game.metrics(episodes)

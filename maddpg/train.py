@@ -171,7 +171,7 @@ class Trainer:
     def _explore(self, observations: Arrays) -> Arrays:
         return self.learner.act(observations, explore=True)
 
-    def _greedy(self, observations: Arrays) -> Arrays:
+    def _greedy(self, observations: Arrays, acting: np.ndarray) -> Arrays:
         return self.learner.act(observations, explore=False)
 
     def _crossed(self, interval: int) -> bool:
@@ -220,7 +220,7 @@ class Trainer:
         line = self._line() | {"eval/episodes": config.eval_episodes}
         for agent, returns in episodes.returns.items():
             line[f"eval/return/{agent}"], line[f"eval/interval/{agent}"] = mean_and_interval(returns)
-        for name, values in extras(self.eval_worlds.metadata.get("name", ""), episodes).items():
+        for name, values in extras(self.eval_worlds, episodes).items():
             line[f"eval/{name.replace(' ', '_')}"] = float(values.mean())
         run.log(line)
         by_role = role_returns(episodes, self.roles)

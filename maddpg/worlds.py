@@ -135,6 +135,21 @@ def make_parallel(
     return env
 
 
+def with_split(env_id: str, env_args: dict[str, Any], chosen: str | None, default: str) -> dict[str, Any]:
+    """`env_args` with the part of its private states that a game draws: the one chosen, else the one among
+    `env_args`, else `default`. Games without such parts keep their arguments; choosing one is an EnvError there."""
+    worlds = make_worlds(env_id, 1, {k: v for k, v in env_args.items() if k != "split"})
+    parts = hasattr(getattr(getattr(worlds, "game", None), "params", None), "split")
+    worlds.close()
+    if not parts:
+        if chosen is not None:
+            raise EnvError(f"split={chosen!r}: {env_id} has no splits")
+        return env_args
+    if chosen is not None and env_args.get("split", chosen) != chosen:
+        raise EnvError(f"split={chosen!r} contradicts env_args split={env_args['split']}")
+    return {"split": chosen or default, **env_args}
+
+
 def parse_env_args(items: Iterable[str]) -> dict[str, Any]:
     """`["num_J=20", "env_quality=L"]` -> `{"num_J": 20, "env_quality": "L"}`: Python literals, else strings.
 

@@ -151,13 +151,13 @@ def test_the_collector_hands_on_true_next_observations():
 def test_episodes_are_counted_without_favouring_short_ones():
     def lengths(width, episodes):
         worlds = PettingZooWorlds([Countdown(vary=True) for _ in range(width)])
-        return play(worlds, lambda o: actions(width), episodes, seed=5)
+        return play(worlds, lambda o, acting: actions(width), episodes, seed=5)
 
     result = lengths(3, 20)
     assert result.lengths.min() >= 4 and len(set(result.lengths)) > 1
     assert result.returns["late_0"].tolist() == [n * (n + 1) / 2 for n in result.lengths]
     assert (result.returns["early_0"] == 3).all()
-    firsts = [play(PettingZooWorlds([Countdown(vary=True)]), lambda o: actions(1), 7, seed=[5]).lengths]
+    firsts = [play(PettingZooWorlds([Countdown(vary=True)]), lambda o, acting: actions(1), 7, seed=[5]).lengths]
     assert result.lengths[0::3].tolist() == firsts[0].tolist()  # the first episodes of world 0, in order
 
 

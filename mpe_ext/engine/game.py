@@ -105,6 +105,10 @@ class Game(ABC):
         """What is worth knowing of each of E finished episodes: numbers [E] by name, NaN where one does not apply."""
         return {}
 
+    def outside_split(self, episodes: Episodes) -> int:
+        """How many of these episodes had private states outside the part that the parameter `split` names."""
+        return 0
+
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments that make this game again."""
         return dataclasses.asdict(self.params)

@@ -57,6 +57,11 @@ class OneWorld:
         self._spaces = self.game.action_spaces
         self._choices = {a: s.n if isinstance(s, spaces.Discrete) else 0 for a, s in self._spaces.items()}
 
+    @property
+    def acting(self) -> np.ndarray:
+        """Who may act now, bool[agents], in the order of `possible_agents`."""
+        return self._acting.copy()
+
     # Spaces ---------------------------------------------------------------------------------------------------
 
     def observation_space(self, agent: str) -> spaces.Space:
