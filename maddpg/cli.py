@@ -156,9 +156,9 @@ def _evaluate(arguments: list[str]) -> int:
         gif.check_path(targets["gif"])
     env_args, env, loaded = parse_env_args(options.env_args), options.env, {}
     if options.list_policies:
-        for role, policies in describe_policies(env or MaddpgConfig.env, env_args).items():
+        for role, meanings in describe_policies(env or MaddpgConfig.env, env_args).items():
             print(f"{role}:")
-            for name, meaning in policies.items():
+            for name, meaning in meanings.items():
                 print(f"  {name:<20} {meaning}")
         return 0
     subject = options.run

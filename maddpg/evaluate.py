@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,7 @@ class Evaluation:
             self.split,
             self.members,
             results,
-            cross_tables(request.policies, results),
+            cross_tables(request.policies, dict(zip(every, results, strict=True))),
         )
 
     @property
@@ -191,20 +191,20 @@ def combinations(policies: str) -> list[str]:
     return [":".join(one) for one in itertools.product(*(part.split(",") for part in policies.split(":")))]
 
 
-def cross_tables(policies: tuple[str, ...], results: list[Result]) -> list[Cross]:
-    """For policies of two roles of which both have several: one table of success (or of the team's return)."""
-    by_label = {result.label: result for result in results}
+def cross_tables(policies: tuple[str, ...], results: Mapping[str, Result]) -> list[Cross]:
+    """For policies of two roles of which both have several: one table of success (or of the first role's return).
+    `results` are by the policies' names."""
     tables = []
     for given in policies:
         parts = [part.split(",") for part in given.split(":")]
         if len(parts) != 2 or min(map(len, parts)) < 2:
             continue
-        cells = [[by_label[label(f"{row}:{column}")] for column in parts[1]] for row in parts[0]]
-        first = cells[0][0]
-        name = "success" if "success" in first.extras else f"return of {next(iter(first.roles))}"
-        values = [
-            [c.extras["success"] if name == "success" else next(iter(c.roles.values())) for c in row] for row in cells
-        ]
+        cells = [[results[f"{row}:{column}"] for column in parts[1]] for row in parts[0]]
+        if "success" in cells[0][0].extras:
+            name, values = "success", [[c.extras["success"] for c in row] for row in cells]
+        else:
+            role = next(iter(cells[0][0].roles))
+            name, values = f"return of {role}", [[c.roles[role] for c in row] for row in cells]
         tables.append(Cross(name, [label(p) for p in parts[0]], [label(p) for p in parts[1]], values))
     return tables
 
