@@ -25,8 +25,10 @@ class Player(Protocol):
         """Actions by agent for observations [W, d]; `acting` bool[W, N] says who acts now."""
 
 
-def play(worlds: Worlds, player: Player, episodes: int, seed: int) -> Episodes:
-    """Plays `episodes` whole episodes from `seed` on.
+def play(
+    worlds: Worlds, player: Player, episodes: int, seed: int, options: dict[str, Any] | None = None
+) -> Episodes:
+    """Plays `episodes` whole episodes from `seed` on; `options` are those of the first reset.
 
     Every world contributes its first episodes, as many as the next (give or take one): taking whatever ends
     first would favour short ones. Raises EnvError where episodes do not end.
@@ -35,7 +37,7 @@ def play(worlds: Worlds, player: Player, episodes: int, seed: int) -> Episodes:
     quota = episodes // width + (np.arange(width) < episodes % width)
     played = np.zeros(width, np.int64)
     begin = getattr(player, "begin", lambda worlds: None)
-    observations, infos = worlds.reset(seed=seed)
+    observations, infos = worlds.reset(seed=seed, options=options)
     begin(None)
     running = {a: {k: np.zeros(width) for k in infos[a] if not k.startswith("episode_")} for a in agents}
     result = Episodes(

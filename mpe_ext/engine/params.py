@@ -12,13 +12,13 @@ from typing import Any
 LARGEST_INT = 2**31 - 1
 
 
-def param(default: Any, doc: str, *, low: float | None = None, above: float | None = None,
+def param(default: Any, doc: str, *, low: float | None = None, high: float | None = None, above: float | None = None,
           choices: tuple = ()) -> Any:  # fmt: skip
-    """A dataclass field. `low` is the least value allowed, `above` a bound that must be exceeded.
+    """A dataclass field. `low` and `high` are the least and the largest value allowed, `above` must be exceeded.
 
     The type that is demanded is the default's: bool, int, float (finite) or, with `choices`, one of those.
     """
-    metadata = {"doc": doc, "low": low, "above": above, "choices": choices}
+    metadata = {"doc": doc, "low": low, "high": high, "above": above, "choices": choices}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -36,6 +36,8 @@ def _allowed(field: dataclasses.Field) -> str:
     text = {bool: "True or False", int: "an integer", float: "a finite number"}[kind]
     if limits["low"] is not None:
         text += f" >= {limits['low']:g}"
+    if limits["high"] is not None:
+        text += f" and <= {limits['high']:g}"
     if limits["above"] is not None:
         text += f" > {limits['above']:g}"
     return text
@@ -61,6 +63,8 @@ def _coerce(field: dataclasses.Field, value: Any) -> Any:
     if value > LARGEST_INT if kind is int else not math.isfinite(value):
         return None
     if limits["low"] is not None and value < limits["low"]:
+        return None
+    if limits["high"] is not None and value > limits["high"]:
         return None
     if limits["above"] is not None and value <= limits["above"]:
         return None
