@@ -31,7 +31,7 @@ class GameTurnsEnv(OneWorld, AECEnv):
         OneWorld.__init__(self, game, render_mode)
         self.metadata["is_parallelizable"] = False  # PettingZoo means: by letting all act before the world moves
         self.agent_selection = self.possible_agents[0]
-        self._set_all([], [0.0] * len(self.possible_agents))
+        self._set_all([], [])
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> None:
         """Begin a new episode. Without a seed the random stream goes on. What `options` may fix is the game's to say;
