@@ -109,6 +109,7 @@ class ChefWorld(Game):
         p, dishes = self.params, self.dishes
         return rules.Rules(
             max_items=p.max_items,
+            draws=(p.num_ingredients + 1) ** p.max_items,
             uniform=p.dish_sampling == "uniform",
             success_reward=p.success_reward,
             failure_reward=p.failure_reward,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpe_ext.engine.jit import kernel, rule
-from mpe_ext.engine.random import integer
+from mpe_ext.engine.random import integer, random
 from mpe_ext.engine.shared import Shared, close_step, give_turn, open_episode, open_step
 
 CHEF, ASSISTANT = range(2)
@@ -37,6 +37,7 @@ class Rules(NamedTuple):
     """Parameters as numbers; the dataclass in game.py says what they mean."""
 
     max_items: int
+    draws: int  # equally likely ways to draw a dish: (W + 1) ** M
     uniform: bool
     success_reward: float
     failure_reward: float
@@ -76,15 +77,18 @@ def draw_dish(w, e, s, p, k):
         return
     drawing = True
     while drawing:
-        # Each item is one of the kinds or, as likely as one of them, nothing.
+        # Each item is one of the kinds or, as likely as one of them, nothing: the digits of one number.
         for j in range(s.recipe.shape[2]):
             s.recipe[w, k, j] = 0
+        base = s.recipe.shape[2] + 1
+        x = random(w, e)
         items = 0
         for _ in range(p.max_items):
-            j = integer(w, e, s.recipe.shape[2] + 1)
-            if j < s.recipe.shape[2]:
-                s.recipe[w, k, j] += 1
-                items += 1
+            x *= base
+            j = int(x)
+            x -= j
+            s.recipe[w, k, min(j, base - 2)] += j < base - 1
+            items += j < base - 1
         drawing = items == 0 or (s.split[w] != ALL and p.is_test[number(w, s, p, k)] != (s.split[w] == TEST))
 
 
@@ -102,11 +106,10 @@ def number(w, s, p, k):
 def is_double(w, s, k):
     """Is dish k equal to an earlier one?"""
     for i in range(k):
-        same = True
+        differences = 0
         for j in range(s.recipe.shape[2]):
-            if s.recipe[w, i, j] != s.recipe[w, k, j]:
-                same = False
-        if same:
+            differences += s.recipe[w, i, j] != s.recipe[w, k, j]
+        if differences == 0:
             return True
     return False
 
@@ -169,27 +172,22 @@ def reveal(w, e, s):
 @rule
 def observe(w, e, s, p):
     """Writes both observations from the state."""
-    share = 1.0 / p.max_items
+    share = np.float32(1.0 / p.max_items)
     dishes, kinds = s.recipe.shape[1], s.recipe.shape[2]
-    for a in range(2):
-        at = 0
-        for k in range(dishes):
-            for j in range(kinds):
-                s.observation[w, a, at] = s.recipe[w, k, j] * share
-                at += 1
-        for k in range(dishes):
-            s.observation[w, a, at] = 1.0 if a == CHEF and k == s.target[w] else 0.0
-            at += 1
-        s.observation[w, a, at] = 1.0 if a == CHEF else 0.0
-        at += 1
+    place = dishes * kinds  # of what follows the recipe
+    for k in range(dishes):
         for j in range(kinds):
-            s.observation[w, a, at] = s.work[w, j] * share
-            at += 1
-        at += 2
-        for t in range(p.max_items):
-            for j in range(kinds):
-                s.observation[w, a, at] = 1.0 if t < e.steps[w] and s.moves[w, t] == j else 0.0
-                at += 1
+            s.observation[w, CHEF, k * kinds + j] = s.recipe[w, k, j] * share
+    for k in range(place, s.observation.shape[2]):
+        s.observation[w, CHEF, k] = 0.0
+    for j in range(kinds):
+        s.observation[w, CHEF, place + dishes + 1 + j] = s.work[w, j] * share
+    for t in range(e.steps[w]):
+        s.observation[w, CHEF, place + dishes + 3 + kinds + t * kinds + s.moves[w, t]] = 1.0
+    for k in range(s.observation.shape[2]):
+        s.observation[w, ASSISTANT, k] = s.observation[w, CHEF, k]
+    s.observation[w, CHEF, place + s.target[w]] = 1.0
+    s.observation[w, CHEF, place + dishes] = 1.0
     observe_turn(w, e, s)
 
 
@@ -211,7 +209,7 @@ def observe_move(w, e, s, p):
     j = s.moves[w, t]
     at = dishes * kinds + dishes + 1
     for a in range(2):
-        s.observation[w, a, at + j] = s.work[w, j] * (1.0 / p.max_items)
+        s.observation[w, a, at + j] = s.work[w, j] * np.float32(1.0 / p.max_items)
         s.observation[w, a, at + kinds + 2 + t * kinds + j] = 1.0
     observe_turn(w, e, s)
 
