@@ -196,6 +196,10 @@ class Actors:
         values = room.joint.cpu().numpy()
         return self._split(values, values[self.task.action_width :] if explore else None, epsilon)
 
+    def player(self, explore: bool = False) -> Player:
+        """Somebody who plays whole episodes with these networks: their best actions, or samples."""
+        return Player(self, explore)
+
     def random(self, worlds: int) -> dict[str, np.ndarray]:
         """Uniformly random actions for that many worlds, drawn from the agents' streams."""
         draws = []
@@ -219,6 +223,20 @@ class Actors:
                 chosen = each.argmax(1) if draws is None else choose(each, draws[family.agents, None], epsilon)
                 actions.update(zip(agents, chosen + action.start, strict=True))
         return {agent: actions[agent] for agent in self.task.agents}
+
+
+class Player:
+    """Plays all agents by their actors, which remember nothing."""
+
+    def __init__(self, actors: Actors, explore: bool):
+        self.actors, self.explore = actors, explore
+
+    def __call__(self, observations: Mapping[str, np.ndarray], acting: np.ndarray) -> dict[str, np.ndarray]:
+        """Actions by agent for observations [W, d]; `acting` bool[W, N] says who acts now."""
+        return self.actors.act(observations, self.explore)
+
+    def begin(self, worlds: np.ndarray | None) -> None:
+        """In these worlds (bool [W]; None: all) the next observations are the first of an episode."""
 
 
 class Room:

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from typing import Any
 
-from maddpg.config import MaddpgConfig
+from maddpg.config import MaddpgConfig, RunConfig
+from maddpg.dqn_config import DqnConfig
 from maddpg.errors import UserError, nearest
 from maddpg.task import Incompatible, Task
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """Parts of one algorithm and the games it is legal for."""
+    """Parts of one algorithm and the games it is legal for. Parts that need torch are named, as `module:name`, so that
+    `--help` does not wait for it."""
 
     name: str
     title: str
-    objective: Literal["dpg"]
-    critic_scope: Literal["joint_actions"]
-    experience: Literal["replay"]
+    config: type[RunConfig]
+    learner: str  # (task, config, device, total_rounds)
+    actors: str  # what a checkpoint is played by
     action_kinds: frozenset[str]
-    common_reward_only: bool
+    turn_based: bool
+
+    def make_learner(self, *arguments: Any) -> Any:
+        """A learner: it explores, remembers, updates, and can be put away and taken up again."""
+        return _part(self.learner)(*arguments)
+
+    def make_actors(self, *arguments: Any, **options: Any) -> Any:
+        """The actors of a checkpoint, see `Actors.from_tensors`."""
+        return _part(self.actors).from_tensors(*arguments, **options)
+
+
+def _part(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -29,11 +45,20 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm(
             name="maddpg",
             title="multi-agent deep deterministic policy gradient (Lowe et al., 2017)",
-            objective="dpg",
-            critic_scope="joint_actions",
-            experience="replay",
+            config=MaddpgConfig,
+            learner="maddpg.learner:Learner",
+            actors="maddpg.actors:Actors",
             action_kinds=frozenset({"discrete", "box"}),
-            common_reward_only=False,
+            turn_based=False,
+        ),
+        Algorithm(
+            name="dqn",
+            title="independent deep Q-learning with double targets (Mnih et al., 2015; van Hasselt et al., 2016)",
+            config=DqnConfig,
+            learner="maddpg.dqn:DqnLearner",
+            actors="maddpg.qnets:QActors",
+            action_kinds=frozenset({"discrete"}),
+            turn_based=True,
         ),
     )
 }
@@ -46,8 +71,11 @@ def find(name: str) -> Algorithm:
     return ALGORITHMS[name]
 
 
-def check(algorithm: Algorithm, task: Task, config: MaddpgConfig) -> None:
+def check(algorithm: Algorithm, task: Task, config: RunConfig) -> None:
     """Raises Incompatible, in one sentence, where the algorithm cannot learn this game with these options."""
+    if task.turn_based and not algorithm.turn_based:
+        able = " or ".join(row.name for row in ALGORITHMS.values() if row.turn_based)
+        raise Incompatible(f"{algorithm.name} needs agents that act at the same time, here they take turns; use {able}")
     for agent, action in zip(task.agents, task.actions, strict=True):
         if action.kind not in algorithm.action_kinds:
             able = " or ".join(sorted(algorithm.action_kinds))

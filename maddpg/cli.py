@@ -13,8 +13,9 @@ from typing import Annotated
 import tyro
 from tyro.conf import arg
 
-from maddpg.config import PRESETS, MaddpgConfig
-from maddpg.errors import RunError, UserError, nearest
+from maddpg.algorithms import find
+from maddpg.config import MaddpgConfig, RunConfig
+from maddpg.errors import RunError, UserError
 from maddpg.worlds import parse_env_args, with_split
 
 DEFAULT_ALGORITHM = "maddpg"
@@ -72,25 +73,27 @@ def _train(arguments: list[str]) -> int:
     return 0
 
 
-def parse_config(algorithm: str, arguments: list[str]) -> MaddpgConfig:
+def parse_config(algorithm: str, arguments: list[str]) -> RunConfig:
     """Options of a training command: those given, else of the run to resume, else of the preset. Raises UserError."""
-    if algorithm != DEFAULT_ALGORITHM:
-        known = (DEFAULT_ALGORITHM,)
-        raise UserError(f"unknown algorithm {algorithm!r}{nearest(algorithm, known)}")
-    default = MaddpgConfig()
-    if (preset := _peek(arguments, "preset")) is not None and preset in PRESETS:
-        default = MaddpgConfig.from_preset(preset)
+    about = find(algorithm)
+    default = about.config()
+    if (preset := _peek(arguments, "preset")) is not None and preset in about.config.presets:
+        default = about.config.from_preset(preset)
     resume = _peek(arguments, "resume")
     if resume is not None:
         from maddpg.runs import Run
 
-        default = Run.open(resume).config
+        run = Run.open(resume)
+        if run.algorithm != algorithm:
+            raise RunError(f"run {resume!r} was trained by {run.algorithm}: use main.py {run.algorithm} --resume")
+        default = run.config
+    others = " and ".join(f"--preset {name}" for name in about.config.presets if name != "default")
     config = tyro.cli(
-        MaddpgConfig,
+        about.config,
         args=_whole_numbers(arguments),
         default=default,
         prog=f"main.py {algorithm}",
-        description="Trains MADDPG on a PettingZoo game. --preset reference shows other defaults here.",
+        description=f"Trains {about.title} on a PettingZoo game. {others} shows other defaults here.",
     )
     if resume is not None:
         for field in dataclasses.fields(config):

@@ -19,7 +19,8 @@ Act = Callable[[Arrays], Arrays]
 class Transition:
     """One step of all worlds, by agent. `next_observations` are the true ones, not those after a restart;
     `terminated` speaks of the game's end for an agent, never of the time limit; `valid` [num_envs] is False
-    where the agent had left before the step."""
+    where the agent did not act (it was another's turn, or it had left before), `deciding` says who acts next, and
+    `ended` where the episode is over."""
 
     observations: Arrays
     actions: Arrays
@@ -27,6 +28,8 @@ class Transition:
     next_observations: Arrays
     terminated: Arrays
     valid: Arrays
+    deciding: Arrays
+    ended: np.ndarray
 
 
 class Collector:
@@ -51,7 +54,8 @@ class Collector:
         self.observations = copied(observations, self.agents)
         self.acting = infos["acting"].copy()
         following = self.observations
-        if "_final_obs" in infos and (ended := infos["_final_obs"]).any():
+        ended = infos["_final_obs"].copy() if "_final_obs" in infos else np.zeros(len(acting), np.bool_)
+        if ended.any():
             final, rows = infos["final_obs"], ended[:, None]
             following = {a: np.where(rows, final[a], following[a]) for a in self.agents}
             self.episodes += int(ended.sum())
@@ -59,7 +63,8 @@ class Collector:
             self.recent.add(sums, int(ended.sum()))
             self.rolling.add(sums, int(ended.sum()))
         valid = {a: acting[:, i] for i, a in enumerate(self.agents)}
-        return Transition(before, actions, rewards, following, terminated, valid)
+        deciding = {a: self.acting[:, i] for i, a in enumerate(self.agents)}
+        return Transition(before, actions, rewards, following, terminated, valid, deciding, ended)
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
         """Where the worlds stand, as arrays and JSON-able values; without a snapshot if they offer none."""

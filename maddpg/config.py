@@ -1,6 +1,7 @@
-"""Every option of a MADDPG run, its default and one line of meaning: the command line is made of this class.
+"""Every option of a run, its default and one line of meaning: the command line is made of these classes.
 
-`PRESETS` hold the values in which a preset differs from the class; options given by hand win over both.
+`RunConfig` has what all algorithms share, a subclass for each algorithm the rest. Its `presets` hold the values in
+which a preset differs from the class; options given by hand win over both.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 from tyro.conf import arg
 
@@ -21,15 +22,17 @@ class ConfigError(UserError):
 
 
 @dataclass(frozen=True)
-class MaddpgConfig:
-    """Options of one run. A step is one environment step of one world; a round updates every agent once."""
+class RunConfig:
+    """What every algorithm needs to know of a run."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"default": {}}
 
     env: Annotated[str, arg(metavar="ID")] = "simple_tag_while_c_v0"
     """The game: an id of mpe_ext, or a module with a parallel_env such as mpe2.simple_spread_v3."""
     env_args: Annotated[tuple[str, ...], arg(metavar="KEY=VALUE ...")] = ()
     """Constructor arguments of the game as key=value, for example num_J=20 strict_mode=True."""
-    preset: Literal["default", "reference"] = "default"
-    """Where the other options come from: `reference` has the numbers of the widely used MADDPG code."""
+    preset: str = "default"
+    """Where the other options come from."""
     num_envs: int = 32
     """Worlds that collect side by side."""
     total_steps: int = 600_000
@@ -49,18 +52,12 @@ class MaddpgConfig:
     """Discount of rewards per step."""
     tau: float = 0.01
     """Share of the networks that moves into the target networks at each round."""
-    actor_lr: float = 2e-3
-    """Learning rate of the actors (Adam)."""
-    critic_lr: float = 5e-3
-    """Learning rate of the critics (Adam)."""
     lr_decay: Literal["none", "linear", "exp"] = "linear"
-    """How both learning rates fall over the planned rounds."""
+    """How learning rates fall over the planned rounds."""
     lr_final: float = 0.1
-    """Factor on both learning rates at the last round."""
+    """Factor on learning rates at the last round."""
     batch_size: int = 256
     """Transitions an agent learns from in a round."""
-    shared_batch: bool = True
-    """One batch a round for all agents; otherwise every agent draws its own."""
     buffer_capacity: int = 1_000_000
     """Transitions that the replay buffer holds (it never takes more memory than total_steps need)."""
     warmup_steps: int = 10_000
@@ -69,34 +66,20 @@ class MaddpgConfig:
     """Environment steps for each round."""
 
     hidden: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers of actors and critics."""
+    """Widths of the hidden layers of all networks."""
     activation: Literal["relu", "leaky_relu"] = "leaky_relu"
     """Activation of the hidden layers; the leaky one has slope 0.1 and keeps units from dying."""
     sharing: Literal["separate", "role", "all"] = "separate"
     """Which agents share one policy: none, those of a role, or all (only where all spaces are equal)."""
-    twin_critics: bool = False
-    """Two critics for each agent, the smaller value in the targets."""
-    actor_gradient: Literal["gumbel", "expected"] = "expected"
-    """Gradient of discrete actors: straight-through Gumbel-softmax, or the exact mean over own actions."""
-    action_relaxation: Literal["hard", "soft"] = "hard"
-    """Gumbel-softmax samples in the actor loss: one-hot with straight-through gradient, or soft."""
-    target_action: Literal["sample", "argmax"] = "sample"
-    """Next actions in the targets, from the target actors (discrete agents)."""
     grad_clip: float = 0.5
     """Largest L2 norm of a gradient, for each network; 0 is off."""
-    logit_reg: float = 1e-3
-    """Weight of mean(logits^2) in the actor loss (for continuous agents, of the values before the squash)."""
     reward_scale: float = 0.1
     """Factor on rewards inside the learner; what is printed is never scaled."""
 
     epsilon: float = 0.7
-    """Share of uniformly random actions of discrete agents, on top of sampling from the policy."""
+    """Share of uniformly random actions."""
     epsilon_final: float = 0.0
-    """The same share at the end of the run, reached linearly."""
-    noise_sigma: float = 0.2
-    """Standard deviation of the exploration noise of continuous agents, where the action range is 2."""
-    noise_final: float = 0.05
-    """The same at the end of the run, reached linearly."""
+    """The same share at the end, reached linearly."""
 
     log_interval: int = 10_000
     """Steps between two lines of metrics.jsonl."""
@@ -124,12 +107,19 @@ class MaddpgConfig:
         """Rounds of the whole run: what the schedules are planned over."""
         return self.rounds_due(self.total_steps)
 
+    def lr_factor(self, round_index: int, total_rounds: int) -> float:
+        """Factor on learning rates in that round: 1 in the first, `lr_final` in the last of `total_rounds`."""
+        t = min(1.0, round_index / max(1, total_rounds - 1))
+        if self.lr_decay == "linear":
+            return 1.0 + t * (self.lr_final - 1.0)
+        return self.lr_final**t if self.lr_decay == "exp" else 1.0
+
     def to_dict(self) -> dict[str, Any]:
         """All options as JSON-able values."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in dataclasses.asdict(self).items()}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> MaddpgConfig:
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The config that `to_dict` wrote. Raises ConfigError for options that do not exist."""
         names = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(values) - names):
@@ -138,22 +128,26 @@ class MaddpgConfig:
         return cls(**options).validated()
 
     @classmethod
-    def from_preset(cls, preset: str, **options: Any) -> MaddpgConfig:
+    def from_preset(cls, preset: str, **options: Any) -> Self:
         """The options of a preset, with `options` winning over it."""
-        if preset not in PRESETS:
-            raise ConfigError(f"preset={preset!r} must be one of {', '.join(PRESETS)}")
-        values: dict[str, Any] = {"preset": preset, **PRESETS[preset], **options}
+        if preset not in cls.presets:
+            raise ConfigError(f"preset={preset!r} must be one of {', '.join(cls.presets)}")
+        values: dict[str, Any] = {"preset": preset, **cls.presets[preset], **options}
         return cls(**values)
 
-    def validated(self) -> MaddpgConfig:
+    def validated(self) -> Self:
         """Itself, once every value has been looked at. Raises ConfigError naming the first bad one."""
-        for name, hint in get_type_hints(type(self)).items():
-            _check_type(name, getattr(self, name), hint)
-        for name in _POSITIVE_INT:
-            if getattr(self, name) < 1:
+        hints = get_type_hints(type(self))
+        names = [field.name for field in dataclasses.fields(self)]
+        for name in names:
+            _check_type(name, getattr(self, name), hints[name])
+        for name in names:
+            if name in _POSITIVE_INT and getattr(self, name) < 1:
                 raise ConfigError(f"{name}={getattr(self, name)} must be at least 1")
-        for name, (low, high, open_low) in _RANGES.items():
-            value = getattr(self, name)
+        for name in names:
+            if name not in _RANGES:
+                continue
+            value, (low, high, open_low) = getattr(self, name), _RANGES[name]
             if not (low < value if open_low else low <= value) or value > high or not math.isfinite(value):
                 ends = f"{'above' if open_low else 'at least'} {low:g}"
                 ends += "" if math.isinf(high) else f" and at most {high:g}"
@@ -166,12 +160,14 @@ class MaddpgConfig:
 _POSITIVE_INT = (
     *("num_envs", "total_steps", "threads", "batch_size", "buffer_capacity", "steps_per_update"),
     *("log_interval", "eval_episodes", "checkpoint_interval"),
+    *("memory_size", "memory_length", "phase_steps"),
 )
 # name: lowest, highest, whether the lowest itself is excluded
 _RANGES: dict[str, tuple[float, float, bool]] = {
     "seed": (0, 2**63 - 1, False),
     "gamma": (0, 1, False),
     "tau": (0, 1, True),
+    "lr": (0, math.inf, True),
     "actor_lr": (0, math.inf, True),
     "critic_lr": (0, math.inf, True),
     "lr_final": (0, 1, True),
@@ -181,6 +177,7 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "reward_scale": (0, math.inf, True),
     "epsilon": (0, 1, False),
     "epsilon_final": (0, 1, False),
+    "epsilon_share": (0, 1, True),
     "noise_sigma": (0, math.inf, False),
     "noise_final": (0, math.inf, False),
     "eval_interval": (0, math.inf, False),
@@ -202,30 +199,59 @@ def _check_type(name: str, value: Any, hint: Any) -> None:
         raise ConfigError(f"{name}={value!r} must be whole numbers")
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "default": {},
-    # Git-123-Hub/maddpg-pettingzoo-pytorch: the numbers of the code that the tag game was first trained with.
-    "reference": {
-        "num_envs": 1,
-        "total_steps": 750_000,
-        "gamma": 0.95,
-        "tau": 0.02,
-        "actor_lr": 1e-2,
-        "critic_lr": 1e-2,
-        "lr_decay": "none",
-        "batch_size": 1024,
-        "shared_batch": False,
-        "buffer_capacity": 1_000_000,
-        "warmup_steps": 50_000,
-        "steps_per_update": 100,
-        "hidden": (64, 64),
-        "activation": "relu",
-        "actor_gradient": "gumbel",
-        "action_relaxation": "hard",
-        "target_action": "sample",
-        "grad_clip": 0.5,
-        "logit_reg": 1e-3,
-        "reward_scale": 1.0,
-        "epsilon": 0.0,
-    },
-}
+@dataclass(frozen=True)
+class MaddpgConfig(RunConfig):
+    """Options of one run. A step is one environment step of one world; a round updates every agent once."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "default": {},
+        # Git-123-Hub/maddpg-pettingzoo-pytorch: the numbers of the code that the tag game was first trained with.
+        "reference": {
+            "num_envs": 1,
+            "total_steps": 750_000,
+            "gamma": 0.95,
+            "tau": 0.02,
+            "actor_lr": 1e-2,
+            "critic_lr": 1e-2,
+            "lr_decay": "none",
+            "batch_size": 1024,
+            "shared_batch": False,
+            "buffer_capacity": 1_000_000,
+            "warmup_steps": 50_000,
+            "steps_per_update": 100,
+            "hidden": (64, 64),
+            "activation": "relu",
+            "actor_gradient": "gumbel",
+            "action_relaxation": "hard",
+            "target_action": "sample",
+            "grad_clip": 0.5,
+            "logit_reg": 1e-3,
+            "reward_scale": 1.0,
+            "epsilon": 0.0,
+        },
+    }
+
+    preset: Literal["default", "reference"] = "default"
+    """Where the other options come from: `reference` has the numbers of the widely used MADDPG code."""
+    actor_lr: float = 2e-3
+    """Learning rate of the actors (Adam)."""
+    critic_lr: float = 5e-3
+    """Learning rate of the critics (Adam)."""
+    shared_batch: bool = True
+    """One batch a round for all agents; otherwise every agent draws its own."""
+    twin_critics: bool = False
+    """Two critics for each agent, the smaller value in the targets."""
+    actor_gradient: Literal["gumbel", "expected"] = "expected"
+    """Gradient of discrete actors: straight-through Gumbel-softmax, or the exact mean over own actions."""
+    action_relaxation: Literal["hard", "soft"] = "hard"
+    """Gumbel-softmax samples in the actor loss: one-hot with straight-through gradient, or soft."""
+    target_action: Literal["sample", "argmax"] = "sample"
+    """Next actions in the targets, from the target actors (discrete agents)."""
+    logit_reg: float = 1e-3
+    """Weight of mean(logits^2) in the actor loss (for continuous agents, of the values before the squash)."""
+    epsilon: float = 0.7
+    """Share of uniformly random actions of discrete agents, on top of sampling from the policy."""
+    noise_sigma: float = 0.2
+    """Standard deviation of the exploration noise of continuous agents, where the action range is 2."""
+    noise_final: float = 0.05
+    """The same at the end of the run, reached linearly."""

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maddpg.actors import SHARED_BATCH, Actors, stack_name, streams
+from maddpg.actors import SHARED_BATCH, Actors, Player, stack_name, streams
 from maddpg.algorithms import check, find
+from maddpg.collect import Transition
 from maddpg.config import MaddpgConfig
 from maddpg.dpg import Networks
 from maddpg.replay import Replay
@@ -59,6 +60,23 @@ class Learner:
         """Uniformly random actions, shaped as those of `act`."""
         return self.actors.random(worlds)
 
+    def explore(self, observations: Mapping[str, np.ndarray], acting: np.ndarray, warm: bool) -> dict[str, np.ndarray]:
+        """Actions by agent as in training; uniformly random ones where `warm`."""
+        return self.random_actions(len(acting)) if warm else self.act(observations, explore=True)
+
+    def player(self) -> Player:
+        """Plays greedily with the networks as they are."""
+        return self.actors.player()
+
+    def remember(self, step: Transition) -> None:
+        """Take in one step of all worlds."""
+        self.store(
+            *(step.observations, step.actions, step.rewards, step.next_observations, step.terminated, step.valid)
+        )
+
+    def begin_anew(self) -> None:
+        """All worlds have been reset: nothing that is kept here spans two steps."""
+
     def store(
         self,
         observations: Mapping[str, np.ndarray],
@@ -73,10 +91,7 @@ class Learner:
 
     def lr_factor(self, round_index: int) -> float:
         """Factor on the learning rates in that round: 1 in the first, `lr_final` in the last planned."""
-        t = min(1.0, round_index / max(1, self.total_rounds - 1))
-        if self.config.lr_decay == "linear":
-            return 1.0 + t * (self.config.lr_final - 1.0)
-        return self.config.lr_final**t if self.config.lr_decay == "exp" else 1.0
+        return self.config.lr_factor(round_index, self.total_rounds)
 
     @torch.inference_mode()
     def update(self, round_index: int) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from maddpg.algorithms import find
 from maddpg.collect import Arrays
-from maddpg.config import ConfigError, MaddpgConfig
+from maddpg.config import ConfigError
 from maddpg.errors import RunError, UserError, nearest
-from maddpg.learner import Actors
 from maddpg.runs import Run, atomically, load_tensors, read_json, write_json
 from maddpg.task import Task
 from maddpg.worlds import Worlds, make_worlds, parse_env_args
@@ -44,7 +44,8 @@ class Trained:
         if self.source.suffix == ".safetensors":
             about, tensors = read_json(self.source.with_suffix(".json")), load_tensors(self.source)
             try:
-                self.config = MaddpgConfig.from_dict(about["config"])
+                self.algorithm = about.get("algorithm", "maddpg")
+                self.config = find(self.algorithm).config.from_dict(about["config"])
                 self.step = int(about["step"])
             except ConfigError as error:
                 raise RunError(f"{self.source.with_suffix('.json')} cannot be used: {error}") from error
@@ -54,7 +55,8 @@ class Trained:
             at_checkpoint = (self.source / "learner.safetensors").is_file()
             run = Run.open(self.source.parent.parent if at_checkpoint else self.source)
             folder = self.source if at_checkpoint else run.latest()
-            self.config, tensors = run.config, load_tensors(folder / "learner.safetensors")
+            self.algorithm, self.config = run.algorithm, run.config
+            tensors = load_tensors(folder / "learner.safetensors")
             try:
                 self.step = int(read_json(folder / "state.json")["step"])
             except (KeyError, TypeError, ValueError) as error:
@@ -66,10 +68,10 @@ class Trained:
         self.tensors = tensors
         self.actors(0)
 
-    def actors(self, seed: int) -> Actors:
+    def actors(self, seed: int) -> Any:
         """The networks that act, sampling (where they sample) from `seed` on."""
         try:
-            return Actors.from_tensors(self.task, self.config, self.tensors, seed=seed)
+            return find(self.algorithm).make_actors(self.task, self.config, self.tensors, seed=seed)
         except UserError as error:
             raise RunError(f"{self.source} does not fit {self.env}: {error}") from error
 
@@ -78,7 +80,7 @@ class Trained:
         import safetensors.torch
 
         tensors = {k: t.contiguous() for k, t in self.actors(0).tensors().items()}
-        about = {"step": self.step, "agents": describe(self.task)}
+        about = {"algorithm": self.algorithm, "step": self.step, "agents": describe(self.task)}
         config = self.config.to_dict() | {"out": None, "resume": None}
         atomically(path, lambda partial: safetensors.torch.save_file(tensors, partial))
         write_json(path.with_suffix(".json"), {**about, "config": config})
@@ -214,17 +216,23 @@ class _Networks(_Player):
                 raise RunError(
                     f"{name} does not fit: {agent} has {mine[agent]} here, but {theirs.get(agent)} in its training"
                 )
-        self.agents, self.explore = agents, cast.stochastic
-        self.actors = trained.actors(seed)
+        self.agents, self.player = agents, trained.actors(seed).player(cast.stochastic)
         self.sizes = dict(zip(trained.task.agents, trained.task.observation_sizes, strict=True))
+        here = cast.task.agents
+        self.columns = [here.index(a) if a in here else None for a in trained.task.agents]
 
     def act(self, observations: Arrays, acting: np.ndarray) -> Arrays:
         rows = len(observations[self.agents[0]])
         # Agents that this policy does not play may have other observations here than in its training.
         seen = {a: observations[a] if a in self.agents else np.zeros((rows, n), np.float32)
                 for a, n in self.sizes.items()}  # fmt: skip
-        chosen = self.actors.act(seen, explore=self.explore)
+        idle = np.zeros(rows, np.bool_)
+        turns = np.stack([idle if c is None else acting[:, c] for c in self.columns], axis=1)
+        chosen = self.player(seen, turns)
         return {a: chosen[a] for a in self.agents}
+
+    def begin(self, worlds: np.ndarray | None) -> None:
+        self.player.begin(worlds)
 
 
 def scripted(worlds: Any) -> dict[str, Scripted]:

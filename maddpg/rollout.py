@@ -25,9 +25,7 @@ class Player(Protocol):
         """Actions by agent for observations [W, d]; `acting` bool[W, N] says who acts now."""
 
 
-def play(
-    worlds: Worlds, player: Player, episodes: int, seed: int, options: dict[str, Any] | None = None
-) -> Episodes:
+def play(worlds: Worlds, player: Player, episodes: int, seed: int, options: dict[str, Any] | None = None) -> Episodes:
     """Plays `episodes` whole episodes from `seed` on; `options` are those of the first reset.
 
     Every world contributes its first episodes, as many as the next (give or take one): taking whatever ends

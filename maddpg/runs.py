@@ -29,15 +29,16 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
-from maddpg.config import ConfigError, MaddpgConfig
-from maddpg.errors import RunError
+from maddpg.algorithms import find
+from maddpg.config import RunConfig
+from maddpg.errors import RunError, UserError
 
 FORMAT = 1
 REPLAY = "replay/"
 """Learner tensors whose names begin so are the replay buffer, which only the latest checkpoint keeps."""
 
 
-def default_path(config: MaddpgConfig, algorithm: str) -> Path:
+def default_path(config: RunConfig, algorithm: str) -> Path:
     """runs/<env>/<algorithm>/<time>-s<seed>, with a number behind it if that exists."""
     env = re.sub(r"[^\w.-]+", "_", config.env)
     stem = f"{datetime.datetime.now():%Y%m%d-%H%M%S}-s{config.seed}"
@@ -55,11 +56,11 @@ def refuse_existing(path: Path) -> None:
 class Run:
     """A run folder that exists. `Run.create` makes one, `Run.open` checks and opens one."""
 
-    def __init__(self, path: Path, about: dict[str, Any], config: MaddpgConfig) -> None:
+    def __init__(self, path: Path, about: dict[str, Any], config: RunConfig) -> None:
         self.path, self.about, self.config = path, about, config
 
     @classmethod
-    def create(cls, path: Path, config: MaddpgConfig, algorithm: str, facts: Mapping[str, Any]) -> Run:
+    def create(cls, path: Path, config: RunConfig, algorithm: str, facts: Mapping[str, Any]) -> Run:
         """Makes the folder with its config.json. Raises RunError if it exists or cannot be made."""
         refuse_existing(path)
         try:
@@ -82,12 +83,17 @@ class Run:
         if about.get("format") != FORMAT:
             raise RunError(f"{path / 'config.json'}: format {about.get('format')!r}, expected {FORMAT}")
         try:
-            config = MaddpgConfig.from_dict(about.pop("config"))
-        except (ConfigError, KeyError, TypeError, AttributeError) as error:
+            config = find(about.get("algorithm", "maddpg")).config.from_dict(about.pop("config"))
+        except (UserError, KeyError, TypeError, AttributeError) as error:
             raise RunError(f"{path / 'config.json'} cannot be used: {error}") from error
         return cls(path, about, config)
 
-    def write_config(self, config: MaddpgConfig) -> None:
+    @property
+    def algorithm(self) -> str:
+        """What it was trained by."""
+        return self.about.get("algorithm", "maddpg")
+
+    def write_config(self, config: RunConfig) -> None:
         """Replaces the options on disk. Where the run lies and what it was resumed from are not part of it."""
         self.config = config
         options = config.to_dict() | {"out": None, "resume": None}

@@ -127,6 +127,7 @@ class Task:
     actions: tuple[Action, ...]
     roles: tuple[str, ...]
     horizon: int | None = None
+    turn_based: bool = False
 
     @classmethod
     def of(cls, venv: Any) -> Task:
@@ -144,7 +145,8 @@ class Task:
             sizes.append(space.shape[0])
             actions.append(Action.of(venv.action_space(agent), agent))
         horizon = getattr(venv, "max_cycles", None)
-        return cls(agents, tuple(sizes), tuple(actions), _roles(agents, sizes, actions), horizon)
+        turn_based = getattr(getattr(venv, "game", None), "turn_based", False)
+        return cls(agents, tuple(sizes), tuple(actions), _roles(agents, sizes, actions), horizon, turn_based)
 
     @cached_property
     def role_names(self) -> tuple[str, ...]:

@@ -12,17 +12,16 @@ import numpy as np
 import torch
 
 from maddpg.algorithms import check, find
-from maddpg.collect import Arrays, Collector
-from maddpg.config import MaddpgConfig
+from maddpg.collect import Collector
+from maddpg.config import RunConfig
 from maddpg.errors import RunError, UserError
 from maddpg.interrupt import Interruption
-from maddpg.learner import Learner
 from maddpg.players import agents_by_role, describe
 from maddpg.progress import Display
 from maddpg.rollout import EVALUATION_SEED, extras, mean_and_interval, play, role_returns
 from maddpg.runs import Run, default_path, load_arrays, load_tensors, read_json
 from maddpg.task import Task
-from maddpg.worlds import Worlds, evaluation_width, make_worlds, parse_env_args
+from maddpg.worlds import Worlds, evaluation_width, make_worlds, parse_env_args, with_split
 
 LOSSES_OVER = 20
 """Rounds over which the losses of a metrics line are averaged."""
@@ -39,26 +38,30 @@ class Interrupted(KeyboardInterrupt):
 class Trainer:
     """One run: worlds, learner and counters. `Trainer(config)` plans it; `run` carries it out."""
 
-    def __init__(self, config: MaddpgConfig, algorithm: str = "maddpg") -> None:
+    def __init__(self, config: RunConfig, algorithm: str = "maddpg") -> None:
         self.config, self.algorithm = config.validated(), algorithm
+        self.notes: list[str] = []
         self.device = pick_device(config.device)
         torch.set_num_threads(config.threads)
-        self.env_args = parse_env_args(config.env_args)
+        # What is tested on must not be trained on.
+        self.env_args = with_split(config.env, parse_env_args(config.env_args), None, "train")
+        if "split" in self.env_args:
+            self.notes.append(f"trains and evaluates on split={self.env_args['split']}")
         self.worlds: Worlds = make_worlds(config.env, config.num_envs, self.env_args)
         self.task = Task.of(self.worlds)
         self.roles = agents_by_role(self.task)
-        check(find(algorithm), self.task, config)
-        self.learner = Learner(self.task, config, self.device, config.total_rounds)
+        about = find(algorithm)
+        check(about, self.task, config)
+        self.learner = about.make_learner(self.task, config, self.device, config.total_rounds)
         self.collector = Collector(self.worlds, config.seed)
         self.step = self.rounds = 0
         self.seconds = 0.0
         self.recent: deque[dict[str, Any]] = deque(maxlen=LOSSES_OVER)
         self.eval_worlds: Worlds | None = None
         self.run_folder: Run | None = None
-        self.notes: list[str] = []
 
     @classmethod
-    def resume(cls, run: Run, config: MaddpgConfig) -> Trainer:
+    def resume(cls, run: Run, config: RunConfig) -> Trainer:
         """A trainer that stands where the latest checkpoint of `run` does, with the options of `config`.
 
         Nothing is written. Raises RunError if the checkpoint is missing, damaged, or of something else.
@@ -76,9 +79,14 @@ class Trainer:
         tensors = load_tensors(folder / "learner.safetensors")
         tensors |= load_tensors(folder / "replay.safetensors")
         arrays = load_arrays(folder / "worlds.safetensors")
-        trainer = cls(config, run.about.get("algorithm", "maddpg"))
-        if (now := describe(trainer.task)) != (then := run.about.get("agents")):
-            raise RunError(f"run {str(run.path)!r} was made for agents {then}, {config.env} has {now}")
+        trainer = cls(config, run.algorithm)
+        if (kind := trainer.device.type) != (then := state.get("device", kind)):
+            raise RunError(
+                f"run {str(run.path)!r} was trained on {then}, whose random streams {kind} cannot go on with; "
+                f"give --device {then}"
+            )
+        if (now := describe(trainer.task)) != (agents := run.about.get("agents")):
+            raise RunError(f"run {str(run.path)!r} was made for agents {agents}, {config.env} has {now}")
         try:
             trainer.learner.load(tensors, state["learner"])
             exact = trainer.collector.load(arrays, state["collector"])
@@ -90,6 +98,7 @@ class Trainer:
         if not exact:
             trainer.collector = Collector(trainer.worlds, config.seed + step)
             trainer.collector.load({}, state["collector"])
+            trainer.learner.begin_anew()
             trainer.notes.append(f"{config.env} cannot be stored mid-episode: its episodes start anew")
         if config.total_steps != run.config.total_steps:
             trainer.notes.append(
@@ -151,28 +160,12 @@ class Trainer:
         """One step of every world, and the rounds that have become due."""
         learner, config = self.learner, self.config
         warm = self.step < config.warmup_steps
-        transition = self.collector.step(self._random if warm else self._explore)
-        learner.store(
-            transition.observations,
-            transition.actions,
-            transition.rewards,
-            transition.next_observations,
-            transition.terminated,
-            transition.valid,
-        )
+        acting = self.collector.acting
+        learner.remember(self.collector.step(lambda seen: learner.explore(seen, acting, warm)))
         self.before, self.step = self.step, self.step + config.num_envs
         while self.rounds < min(config.rounds_due(self.step), config.total_rounds):
             self.recent.append(learner.update(self.rounds))
             self.rounds += 1
-
-    def _random(self, observations: Arrays) -> Arrays:
-        return self.learner.random_actions(self.config.num_envs)
-
-    def _explore(self, observations: Arrays) -> Arrays:
-        return self.learner.act(observations, explore=True)
-
-    def _greedy(self, observations: Arrays, acting: np.ndarray) -> Arrays:
-        return self.learner.act(observations, explore=False)
 
     def _crossed(self, interval: int) -> bool:
         return self.step // interval != self.before // interval
@@ -197,13 +190,14 @@ class Trainer:
         run.log(line)
         self.display.losses = {
             f"{kind} loss": float(np.mean(values))
-            for kind in ("critic", "actor")
+            for kind in dict.fromkeys(name.partition("_loss/")[0] for name in losses if "_loss/" in name)
             if (values := [v for name, v in losses.items() if name.startswith(f"{kind}_loss/")])
         }
 
     def _losses(self) -> dict[str, float]:
         rounds = self._recent_floats()
-        return {name: sum(r[name] for r in rounds) / len(rounds) for name in (rounds[0] if rounds else ())}
+        names = dict.fromkeys(name for r in rounds for name in r)  # not every policy learns in every round
+        return {name: float(np.mean([r[name] for r in rounds if name in r])) for name in names}
 
     def _recent_floats(self) -> list[dict[str, float]]:
         floats = [{name: float(value) for name, value in r.items()} for r in self.recent]
@@ -216,12 +210,12 @@ class Trainer:
         if self.eval_worlds is None:
             width = evaluation_width(config.env, config.eval_episodes)
             self.eval_worlds = make_worlds(config.env, width, self.env_args, shaping=False)
-        episodes = play(self.eval_worlds, self._greedy, config.eval_episodes, EVALUATION_SEED)
+        episodes = play(self.eval_worlds, self.learner.player(), config.eval_episodes, EVALUATION_SEED)
         line = self._line() | {"eval/episodes": config.eval_episodes}
         for agent, returns in episodes.returns.items():
             line[f"eval/return/{agent}"], line[f"eval/interval/{agent}"] = mean_and_interval(returns)
         for name, values in extras(self.eval_worlds, episodes).items():
-            line[f"eval/{name.replace(' ', '_')}"] = float(values.mean())
+            line[f"eval/{name.replace(' ', '_')}"] = mean_and_interval(values)[0]
         run.log(line)
         by_role = role_returns(episodes, self.roles)
         self.display.evaluated(self.step, {r: float(v.mean()) for r, v in by_role.items()})
@@ -235,6 +229,7 @@ class Trainer:
             tensors,
             arrays,
             {
+                "device": self.device.type,
                 "rounds": self.rounds,
                 "seconds": self.seconds,
                 "learner": meta,
