@@ -19,6 +19,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -29,8 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The pages describe this source tree, whatever else is installed.
 sys.path.insert(0, str(ROOT))
 
-from maddpg.config import PRESETS as MADDPG_PRESETS  # noqa: E402
-from maddpg.config import MaddpgConfig  # noqa: E402
+from maddpg.algorithms import ALGORITHMS  # noqa: E402
 from mpe_ext.engine import params  # noqa: E402
 from mpe_ext.simple_tag_while_c import game as tag  # noqa: E402
 
@@ -60,18 +60,20 @@ def tag_observations(page: Path, root: Path) -> str:
     return table(["preset", "`env_quality`", *roles, "`state()`"], rows)
 
 
-def maddpg_options(page: Path, root: Path) -> str:
-    """All options of `main.py maddpg`, with the meanings that --help gives them."""
-    meanings, hints = field_docs(MaddpgConfig), get_type_hints(MaddpgConfig)
+def options(algorithm: str, page: Path, root: Path) -> str:
+    """All options of `main.py ALGORITHM`, with the meanings that --help gives them."""
+    config = ALGORITHMS[algorithm].config
+    meanings, hints = field_docs(config), get_type_hints(config)
+    presets = {name: values for name, values in config.presets.items() if name != "default"}
     rows = []
-    for field in dataclasses.fields(MaddpgConfig):
+    for field in dataclasses.fields(config):
         option = "--" + field.name.replace("_", "-")
         if get_origin(hints[field.name]) is Literal:
             option += f" {{{','.join(get_args(hints[field.name]))}}}"
-        reference = MADDPG_PRESETS["reference"].get(field.name, field.default)
-        other = "" if reference == field.default else option_value(reference)
-        rows.append([f"`{option}`", option_value(field.default), other, escaped(meanings[field.name])])
-    return table(["option", "default", "`reference`", "meaning"], rows)
+        others = [values.get(field.name, field.default) for values in presets.values()]
+        shown = ["" if other == field.default else option_value(other) for other in others]
+        rows.append([f"`{option}`", option_value(field.default), *shown, escaped(meanings[field.name])])
+    return table(["option", "default", *(f"`{name}`" for name in presets), "meaning"], rows)
 
 
 def learning(page: Path, root: Path) -> str | None:
@@ -112,13 +114,14 @@ def variants(page: Path, root: Path) -> str | None:
 
 def field_docs(cls: type) -> dict[str, str]:
     """The string under each field of a dataclass, which tyro makes the help text of."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    assert isinstance(body, ast.ClassDef)
-    found = {}
-    for field, text in pairwise(body.body):
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
-            assert isinstance(field.target, ast.Name)
-            found[field.target.id] = " ".join(str(text.value.value).split())
+    found: dict[str, str] = {}
+    for part in reversed([c for c in cls.__mro__ if dataclasses.is_dataclass(c)]):
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+        assert isinstance(body, ast.ClassDef)
+        for field, text in pairwise(body.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+                assert isinstance(field.target, ast.Name)
+                found[field.target.id] = " ".join(str(text.value.value).split())
     return found
 
 
@@ -152,7 +155,8 @@ def table(headings: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
 REGIONS: dict[str, Callable[[Path, Path], str | None]] = {
     "tag-parameters": tag_parameters,
     "tag-observations": tag_observations,
-    "maddpg-options": maddpg_options,
+    "maddpg-options": partial(options, "maddpg"),
+    "dqn-options": partial(options, "dqn"),
     "learning": learning,
     "learning-variants": variants,
 }

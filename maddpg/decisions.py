@@ -139,7 +139,8 @@ class Ring:
 
     def add(self, rows: np.ndarray, lengths: np.ndarray) -> None:
         """Sequences of these lengths, their rows one after the other."""
-        if len(rows) > self.capacity:  # only the last ones would stay
+        if len(rows) > self.capacity:  # only the last of them would stay
+            self.first = self.sequences
             keep = int(np.searchsorted(np.cumsum(lengths[::-1]), self.capacity, "right"))
             lengths = lengths[len(lengths) - keep :]
             rows = rows[len(rows) - int(lengths.sum()) :]
@@ -154,6 +155,7 @@ class Ring:
         self.lengths[places] = lengths
         self.written += count
         self.sequences += len(lengths)
+        self.first = max(self.first, self.sequences - self.capacity)
         # Every sequence that lost a row just now began in one of the rows written over: there are no more than those.
         oldest = np.arange(self.first, min(self.first + count, self.sequences))
         self.first += int((self.starts[oldest % self.capacity] < self.written - self.capacity).sum())

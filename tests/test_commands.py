@@ -16,8 +16,9 @@ import torch
 from PIL import Image
 
 from maddpg import commands
+from maddpg.algorithms import ALGORITHMS
 from maddpg.cli import evaluate_main, parse_config, train_main
-from maddpg.config import PRESETS, MaddpgConfig
+from maddpg.config import MaddpgConfig
 from maddpg.curves import main as curves_main
 from maddpg.runs import Run
 
@@ -105,19 +106,22 @@ def test_any_pettingzoo_game_can_be_trained(tmp_path, capsys):
         assert picture.n_frames <= 11  # equal frames may be joined
 
 
-def test_help_lists_every_option_with_its_default(capsys):
+@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
+def test_help_lists_every_option_with_its_default(capsys, algorithm):
     with pytest.raises(SystemExit) as left:
-        train_main(["maddpg", "--help"])
+        train_main([algorithm, "--help"])
     assert left.value.code == 0
     text = capsys.readouterr().out
-    for field in dataclasses.fields(MaddpgConfig):
+    for field in dataclasses.fields(ALGORITHMS[algorithm].config):
         assert f"--{field.name.replace('_', '-')}" in text
     assert "(default: 1000000)" in " ".join(text.split())
 
 
 def test_presets_and_options_that_win_over_them():
     config = parse_config("maddpg", ["--preset", "reference", "--tau", "0.5"])
-    assert dataclasses.asdict(config) == dataclasses.asdict(MaddpgConfig()) | PRESETS["reference"] | {
+    assert dataclasses.asdict(config) == dataclasses.asdict(MaddpgConfig()) | dict(
+        MaddpgConfig.presets["reference"]
+    ) | {
         "preset": "reference",
         "tau": 0.5,
     }

@@ -10,26 +10,30 @@ import pytest
 import safetensors.torch
 import torch
 
+from maddpg.algorithms import ALGORITHMS
 from maddpg.collect import EpisodeSums, Rolling
-from maddpg.config import PRESETS, ConfigError, MaddpgConfig
+from maddpg.config import ConfigError, MaddpgConfig
+from maddpg.dqn_config import DqnConfig
 from maddpg.errors import RunError
 from maddpg.interrupt import Interruption
 from maddpg.players import Trained
 from maddpg.runs import Run, default_path, load_tensors
 from maddpg.train import Interrupted, Trainer
 
-TINY = MaddpgConfig(
-    num_envs=8,
-    total_steps=1200,
-    warmup_steps=200,
-    batch_size=32,
-    steps_per_update=20,
-    hidden=(16, 16),
-    log_interval=200,
-    eval_interval=400,
-    eval_episodes=16,
-    checkpoint_interval=10_000,
-)
+SMALL = {
+    "env": "simple_tag_while_c_v0",
+    "num_envs": 8,
+    "total_steps": 1200,
+    "warmup_steps": 200,
+    "batch_size": 32,
+    "steps_per_update": 20,
+    "hidden": (16, 16),
+    "log_interval": 200,
+    "eval_interval": 400,
+    "eval_episodes": 16,
+    "checkpoint_interval": 10_000,
+}
+TINY = MaddpgConfig.from_dict(SMALL)
 
 
 def make(path, config=TINY):
@@ -150,30 +154,34 @@ def test_only_the_latest_checkpoint_keeps_the_replay_buffer(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("algorithm", "options"),
     [
-        {},
-        {"env_args": ("continuous_actions=True",), "shared_batch": False},
-        {"env_args": ("strict_mode=True",), "twin_critics": True, "sharing": "role", "num_envs": 5},
-        {"buffer_capacity": 300, "actor_gradient": "expected", "epsilon": 0.3, "epsilon_final": 0.1},
+        ("maddpg", {}),
+        ("maddpg", {"env_args": ("continuous_actions=True",), "shared_batch": False}),
+        ("maddpg", {"env_args": ("strict_mode=True",), "twin_critics": True, "sharing": "role", "num_envs": 5}),
+        ("maddpg", {"buffer_capacity": 300, "actor_gradient": "expected", "epsilon": 0.3, "epsilon_final": 0.1}),
+        ("dqn", {"env": "chefworld_v0"}),
+        ("dqn", {"env": "chefworld_v0", "memory": "gru", "memory_size": 8, "buffer_capacity": 90}),
+        ("dqn", {"env": "chefworld_v0", "training": "alternating", "phase_steps": 250, "num_envs": 5}),
+        ("dqn", {"env_args": ("strict_mode=True",), "sharing": "role", "memory": "gru", "memory_length": 7}),
     ],
-    ids=["default", "continuous", "leaving", "ring"],
+    ids=["default", "continuous", "leaving", "ring", "dqn", "dqn-gru-ring", "dqn-alternating", "dqn-gru-shared"],
 )
-def test_a_resumed_run_ends_with_the_same_bits(tmp_path, monkeypatch, options):
-    config = replace(TINY, **options)
-    whole = Trainer(replace(config, out=str(tmp_path / "whole"))).run(quiet=True)
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path, monkeypatch, algorithm, options):
+    config = ALGORITHMS[algorithm].config.from_dict(SMALL | options)
+    whole = Trainer(replace(config, out=str(tmp_path / "whole")), algorithm).run(quiet=True)
     with monkeypatch.context() as patch:
         # Inside an episode, and between two lines of metrics.
         stop_at(patch, 490)
         with pytest.raises(Interrupted) as stopped:
-            Trainer(replace(config, out=str(tmp_path / "parts"))).run(quiet=True)
+            Trainer(replace(config, out=str(tmp_path / "parts")), algorithm).run(quiet=True)
     assert stopped.value.code == 130
     for _ in range(2):
         run = Run.open(tmp_path / "parts")
         with monkeypatch.context() as patch:
             stop_at(patch, 810)
             trainer = Trainer.resume(run, run.config)
-            assert not trainer.notes
+            assert trainer.notes == (["trains and evaluates on split=train"] if "chef" in config.env else [])
             try:
                 parts = trainer.run(quiet=True)
             except Interrupted:
@@ -243,6 +251,14 @@ def test_damaged_and_foreign_checkpoints_are_refused(tmp_path):
     assert Run.open(run.path).config.total_steps == 400
 
 
+def test_a_run_goes_on_where_its_random_streams_can(tmp_path):
+    run = Trainer(replace(TINY, total_steps=400, out=str(tmp_path / "run"))).run(quiet=True)
+    state = run.latest() / "state.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"device": "cuda"}))
+    with pytest.raises(RunError, match="was trained on cuda, .* give --device cuda"):
+        Trainer.resume(Run.open(run.path), replace(run.config, total_steps=800))
+
+
 def test_games_without_snapshots_go_on_with_new_episodes(tmp_path, monkeypatch):
     config = replace(TINY, env="mpe2.simple_spread_v3", num_envs=2, total_steps=300, eval_interval=0)
     stop_at(monkeypatch, 150)
@@ -300,8 +316,9 @@ def test_rounds_of_the_reference_preset():
 
 
 def test_presets_hold_known_options_only():
-    for name in PRESETS:
-        MaddpgConfig.from_preset(name).validated()
+    for algorithm in ALGORITHMS.values():
+        for name in algorithm.config.presets:
+            algorithm.config.from_preset(name).validated()
     with pytest.raises(ConfigError, match="preset='fast' must be one of default, reference"):
         MaddpgConfig.from_preset("fast")
 
@@ -318,11 +335,16 @@ def test_presets_hold_known_options_only():
         ("sharing", "some", "sharing='some' must be one of separate, role, all"),
         ("hidden", (), "hidden=.* must be one or more widths"),
         ("shared_batch", 1, "shared_batch=1 must be true or false"),
+        ("memory", "lstm", "memory='lstm' must be one of none, gru"),
+        ("memory_length", 0, "memory_length=0 must be at least 1"),
+        ("epsilon_share", 0.0, "epsilon_share=0.0 must be above 0"),
+        ("lr", 0.0, "lr=0.0 must be above 0"),
     ],
 )
 def test_options_out_of_range(option, value, complaint):
+    config = MaddpgConfig() if hasattr(MaddpgConfig(), option) else DqnConfig()
     with pytest.raises(ConfigError, match=complaint):
-        replace(MaddpgConfig(), **{option: value}).validated()
+        replace(config, **{option: value}).validated()
 
 
 def test_mean_returns():
