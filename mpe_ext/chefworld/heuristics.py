@@ -166,7 +166,9 @@ class Guess:
         self.among, self.game, self.generator = among, game, np.random.default_rng(seed)
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
-        return _where_it_moves(read(self.game, observations), lambda seen: _drawn(_shares(self.among(seen)), self.generator))
+        return _where_it_moves(
+            read(self.game, observations), lambda seen: _drawn(_shares(self.among(seen)), self.generator)
+        )
 
 
 def in_recipe(seen: Seen) -> np.ndarray:
@@ -218,7 +220,9 @@ POLICIES: dict[str, Scripted] = {
 }
 POLICIES |= {
     "random_recipe": Scripted(partial(Guess, in_recipe), ("assistant",), "any kind that some dish contains"),
-    "random_consistent": Scripted(partial(Guess, in_question), ("assistant",), "any kind that some possible dish needs"),
+    "random_consistent": Scripted(
+        partial(Guess, in_question), ("assistant",), "any kind that some possible dish needs"
+    ),
     "elimination": Scripted(
         partial(Assistant, None), ("assistant",), "the kind that most possible dishes need; dishes are only ruled out"
     ),

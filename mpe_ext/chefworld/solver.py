@@ -1,6 +1,6 @@
 """What is possible in ChefWorld: distinct representatives of dishes, and the value of the best joint strategy."""
 
-from functools import lru_cache
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -87,7 +87,7 @@ def value(recipe: tuple[Dish, ...]) -> float:
         rest = frozenset(k for k in dishes if recipe[k] != work)
         return won + (wins(rest, work, chefs_turn) if rest else 0)
 
-    @lru_cache(maxsize=None)
+    @cache
     def wins(dishes: frozenset[int], work: Dish, chefs_turn: bool) -> int:
         """Of the targets in the set, how many the best strategy wins from here on."""
         best = 0
