@@ -1,10 +1,10 @@
-"""What DQN learns on the turn-based games, held-out: trains 3 splits x 2 seeds of each kind, evaluates, writes the data.
+"""What DQN learns on the turn-based games, held-out: 3 splits x 2 seeds of each kind are trained and evaluated.
 
     python benchmarks/turns_learning.py [--jobs 2] [--runs runs/turns] [--total-steps 1000000]
 
 Training draws dishes or tables of the train split only; every figure comes from the test split, which is asserted. A
-ChefWorld run plays 10,000 fixed games; a meeting run plays every ordered pair of test tables with both first movers. The
-two seeds of a split also play with each other. Runs that are finished are used again.
+ChefWorld run plays 10,000 fixed games; a meeting run plays every ordered pair of test tables with both first movers.
+The two seeds of a split also play with each other. Runs that are finished are used again.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def train(folder: Path, game: str, memory: str, split: int, seed: int, steps: in
             raise SystemExit(f"{folder} is not finished: move it away")
         return
     begin = time.perf_counter()
-    options = ["--env", game, "--env-args", f"split_seed={split}", "--preset", "turns", "--memory", memory]
+    options = ["--env", game, "--env-args", f"split_seed={split}", "--memory", memory]
     options += ["--seed", str(seed), "--total-steps", str(steps), "--out", str(folder)]
     subprocess.run([sys.executable, str(ROOT / "main.py"), "dqn", *options], check=True, stdout=subprocess.DEVNULL)
     print(f"{folder}: trained in {time.perf_counter() - begin:.0f} s", flush=True)
@@ -100,10 +100,7 @@ def main() -> None:
 
     every = list(itertools.product(GAMES, MEMORIES, SPLITS, SEEDS))
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        jobs = [
-            pool.submit(train, folder_of(arguments.runs, *case), *case, arguments.total_steps)  # type: ignore[arg-type]
-            for case in every
-        ]
+        jobs = [pool.submit(train, folder_of(arguments.runs, *case), *case, arguments.total_steps) for case in every]
         for job in jobs:
             job.result()
 

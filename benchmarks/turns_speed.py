@@ -4,8 +4,8 @@
     python benchmarks/turns_speed.py --quick    # about a minute, without the training run; prints only
 
 Batches play random actions drawn beforehand, same-step resets included; a move of a batch counts once for each world.
-One world is driven through AEC (`last` and `step`, resets counted) beside PettingZoo's own tictactoe_v3, in turns; what is
-printed is the median over rounds. The training run is 1 million moves of ChefWorld with all updates of DQN.
+One world is driven through AEC (`last` and `step`, resets counted) beside PettingZoo's own tictactoe_v3, in turns; what
+is printed is the median over rounds. The training run is 1 million moves of ChefWorld with all updates of DQN.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def batch(module: Any, num_envs: int, copy: bool) -> Chunk:
 
 
 def turns(env: Any, masked: bool = False) -> Chunk:
-    """Episodes of one world through AEC. `masked`: draw only actions that the mask allows (tictactoe has illegal moves)."""
+    """Episodes of one world through AEC. `masked`: only actions that the mask allows, for games with illegal moves."""
     draw = np.random.default_rng(0)
     plan = draw.integers(env.action_space(env.possible_agents[0]).n, size=4096).tolist()
     at = 0
@@ -81,7 +81,7 @@ def turns(env: Any, masked: bool = False) -> Chunk:
 def training() -> float:
     """Seconds of a DQN run of 1 million moves of ChefWorld, start to end."""
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--env", "chefworld_v0", "--preset", "turns", "--total-steps", "1000000", "--out", f"{folder}/run"]
+        options = ["--env", "chefworld_v0", "--total-steps", "1000000", "--out", f"{folder}/run"]
         begin = time.perf_counter()
         subprocess.run([sys.executable, str(ROOT / "main.py"), "dqn", *options], check=True, stdout=subprocess.DEVNULL)
         return time.perf_counter() - begin
@@ -97,19 +97,18 @@ def main() -> None:
 
     result: dict[str, Any] = {"cores": cores(), "numpy": np.__version__, "vector": {}, "one_world": {}}
     for name, module in GAMES.items():
-        found = {}
+        found: dict[str, Any] = {"goal": GOALS[name]}
         for copy in (False, True):
             swept = {size: rate(batch(module, size, copy), seconds / 2) for size in SIZES}
             size = max(swept, key=lambda s: swept[s])
             chunk = batch(module, size, copy)
             best = statistics.median(rate(chunk, seconds) for _ in range(rounds))
             found["copies" if copy else "views"] = {"num_envs": size, "rate": best, "sweep": swept}
-        found["goal"] = GOALS[name]
         result["vector"][name] = found
         views, copies = found["views"], found["copies"]
         print(
-            f"{name}: {views['rate'] / 1e6:.2f} M world-moves/s at {views['num_envs']:,} worlds (asked {GOALS[name] / 1e6:.0f} M), "
-            f"with copies {copies['rate'] / 1e6:.2f} M at {copies['num_envs']:,}",
+            f"{name}: {views['rate'] / 1e6:.2f} M world-moves/s at {views['num_envs']:,} worlds "
+            f"(asked {GOALS[name] / 1e6:.0f} M), with copies {copies['rate'] / 1e6:.2f} M at {copies['num_envs']:,}",
             flush=True,
         )
 

@@ -1,7 +1,8 @@
 """What all tests share: no window, fresh processes, and every environment in every configuration.
 
 A test that asks for `module` runs for each environment of the package; one that asks for `module` and `params` runs for
-each configuration of each.
+each configuration of each. With the mark `simultaneous` it leaves out games whose agents take turns (test_turns.py asks
+the same of these).
 """
 
 import importlib
@@ -33,6 +34,20 @@ CONFIGURATIONS = {
         "legacy": {"reward_timing": "legacy", "integrator": "velocity_first", "env_quality": "VL", "max_cycles": 7},
         "lonely": {"num_adversaries": 0, "num_collector_each": 1, "num_J": 0, "n_detect": 0},
     },
+    "chefworld_v0": {
+        "default": {},
+        "hard": {"preset": "hard"},
+        "small": {"num_dishes": 3, "num_ingredients": 5, "max_items": 3, "failure_reward": -3.0},
+        "test_flat": {"split": "test", "observation_format": "flat", "split_seed": 2},
+        "train_uniform": {"split": "train", "dish_sampling": "uniform"},
+    },
+    "meeting_scheduling_v0": {
+        "default": {},
+        "small": {"num_slots": 4, "max_messages": 3, "truncation_reward": -7.0, "reject_fail_reward": -1.0},
+        "test_flat": {"split": "test", "observation_format": "flat", "split_seed": 1},
+        "all_free": {"include_all_free": True, "first_mover": "participant_1"},
+        "large": {"num_slots": 12, "max_messages": 5, "first_mover": "participant_0"},
+    },
 }  # fmt: skip
 
 
@@ -58,16 +73,24 @@ def freeze(value):
     return array.dtype.str, array.shape, array.tobytes()
 
 
+def is_turn_based(name):
+    """Whether the agents of an environment take turns."""
+    return importlib.import_module(MODULES[name]).parallel_env().game.turn_based
+
+
 def pytest_generate_tests(metafunc):
+    names = list(MODULES)
+    if metafunc.definition.get_closest_marker("simultaneous"):
+        names = [name for name in names if not is_turn_based(name)]
     if "params" in metafunc.fixturenames:
         cases = [
             pytest.param(name, params, id=f"{name}-{label}")
-            for name in MODULES
+            for name in names
             for label, params in CONFIGURATIONS[name].items()
         ]
         metafunc.parametrize(("module", "params"), cases, indirect=["module"])
     elif "module" in metafunc.fixturenames:
-        metafunc.parametrize("module", list(MODULES), indirect=True)
+        metafunc.parametrize("module", names, indirect=True)
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import CONFIGURATIONS, freeze
+from conftest import CONFIGURATIONS, freeze, is_turn_based
 from gymnasium import spaces
 
 from mpe_ext.all_modules import MODULES
 
-TURN_BASED = [name for name, path in MODULES.items() if importlib.import_module(path).parallel_env().game.turn_based]
+TURN_BASED = [name for name in MODULES if is_turn_based(name)]
 CASES = [(name, label) for name in TURN_BASED for label in CONFIGURATIONS[name]]
 
 

@@ -109,7 +109,6 @@ class ChefWorld(Game):
         p, dishes = self.params, self.dishes
         return rules.Rules(
             max_items=p.max_items,
-            draws=(p.num_ingredients + 1) ** p.max_items,
             uniform=p.dish_sampling == "uniform",
             success_reward=p.success_reward,
             failure_reward=p.failure_reward,
@@ -162,7 +161,7 @@ class ChefWorld(Game):
             recipe = self._read_recipe(options["recipe"])
         if "target" in options:
             target, last = options["target"], self.params.num_dishes - 1
-            if isinstance(target, bool) or not isinstance(target, Integral) or not 0 <= target <= last:
+            if not _is_number(target, last):
                 raise ValueError(f"target={target!r}: must be an integer in 0 .. {last}")
         return Fixed(split, recipe, None if target is None else int(target))
 
@@ -175,8 +174,7 @@ class ChefWorld(Game):
             if not _is_list(dish) or not 1 <= len(dish) <= p.max_items:
                 raise ValueError(f"recipe: dish {k} is {dish!r}: must be a list of 1 .. {p.max_items} ingredients")
             for item in dish:
-                known = isinstance(item, Integral) and not isinstance(item, bool) and 0 <= item < p.num_ingredients
-                if not known:
+                if not _is_number(item, p.num_ingredients - 1):
                     raise ValueError(
                         f"recipe: dish {k} holds {item!r}: ingredients are integers in 0 .. {p.num_ingredients - 1}"
                     )
@@ -263,6 +261,10 @@ def unique_first(game: ChefWorld, final: np.ndarray) -> np.ndarray:
     contained = seen.recipe > 0
     unique = contained[rows, seen.target] & (contained.sum(axis=1) == 1)
     return np.where(unique.any(axis=1), unique[rows, seen.moves[:, 0]], np.nan)
+
+
+def _is_number(value: Any, last: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) <= last
 
 
 def _is_list(value: Any) -> bool:

@@ -1,10 +1,11 @@
 """Scripted policies and belief tools: the yardsticks that learners are compared with.
 
-A model of the chef says how likely each ingredient is for each dish that might be the target; `posterior` turns the public
-history and a model into what an observer believes. Policies act on observations alone; their random choices, ties among
-them, come from their own generator.
+A model of the chef says how likely each ingredient is for each dish that might be the target; `posterior` turns the
+public history and a model into what an observer believes. Policies act on observations alone; their random choices,
+ties among them, come from their own generator.
 
-The rational-speech-act models follow Frank & Goodman, "Predicting pragmatic reasoning in language games" (Science, 2012).
+The rational-speech-act models follow Frank & Goodman, "Predicting pragmatic reasoning in language games" (Science,
+2012).
 """
 
 from collections.abc import Callable
@@ -26,7 +27,7 @@ Model = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int], np.ndarr
 def consistent(recipe: np.ndarray, work: np.ndarray) -> np.ndarray:
     """bool[N, K]: dishes that may still be the target while the game goes on: none of their kinds is exceeded, and the
     workplace is not the whole dish, because then the game would have ended."""
-    return (recipe >= work[:, None]).all(axis=2) & (recipe != work[:, None]).any(axis=2)
+    return np.logical_and((recipe >= work[:, None]).all(axis=2), (recipe != work[:, None]).any(axis=2))
 
 
 # Models of the chef -----------------------------------------------------------------------------------------------
@@ -58,7 +59,7 @@ def rarest(recipe: np.ndarray, work: np.ndarray, belief: np.ndarray, possible: n
 def speaker(
     level: int, recipe: np.ndarray, work: np.ndarray, belief: np.ndarray, possible: np.ndarray, move: int
 ) -> np.ndarray:
-    """Rational speech act of that level: needed kinds from which a listener of the level below infers the target best."""
+    """Rational speech act of that level: needed kinds from which a listener a level below infers the target best."""
     needed = recipe > work[:, None]
     chances = _shares(needed)
     for _ in range(level):
@@ -166,9 +167,10 @@ class Guess:
         self.among, self.game, self.generator = among, game, np.random.default_rng(seed)
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
-        return _where_it_moves(
-            read(self.game, observations), lambda seen: _drawn(_shares(self.among(seen)), self.generator)
-        )
+        return _where_it_moves(read(self.game, observations), self._choose)
+
+    def _choose(self, seen: Seen) -> np.ndarray:
+        return _drawn(_shares(self.among(seen)), self.generator)
 
 
 def in_recipe(seen: Seen) -> np.ndarray:

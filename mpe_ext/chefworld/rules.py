@@ -1,8 +1,8 @@
 """The rules of ChefWorld for one world, in the order in which they happen.
 
-Reset: dishes are drawn, then the target. A move: the mover adds one ingredient to the workplace; too much of a kind loses,
-a complete target wins, else it is the other's turn. `e` holds the engine's arrays (`Shared`), `s` the game's (`State`),
-`p` the parameters (`Rules`).
+Reset: dishes are drawn, then the target. A move: the mover adds one ingredient to the workplace; too much of a kind
+loses, a complete target wins, else it is the other's turn. `e` holds the engine's arrays (`Shared`), `s` the game's
+(`State`), `p` the parameters (`Rules`).
 """
 
 from typing import NamedTuple
@@ -37,7 +37,6 @@ class Rules(NamedTuple):
     """Parameters as numbers; the dataclass in game.py says what they mean."""
 
     max_items: int
-    draws: int  # equally likely ways to draw a dish: (W + 1) ** M
     uniform: bool
     success_reward: float
     failure_reward: float
@@ -143,10 +142,10 @@ def mover(w, e):
 @rule
 def is_complete(w, s, k):
     """Does the workplace hold exactly dish k?"""
+    differences = 0
     for j in range(s.work.shape[1]):
-        if s.work[w, j] != s.recipe[w, k, j]:
-            return False
-    return True
+        differences += s.work[w, j] != s.recipe[w, k, j]
+    return differences == 0
 
 
 @rule

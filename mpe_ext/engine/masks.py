@@ -11,10 +11,9 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo.utils.wrappers import BaseParallelWrapper, BaseWrapper
 
-from mpe_ext.engine.game import Game
 from mpe_ext.engine.parallel import GameParallelEnv
 
-Mask = Callable[[Game, str, np.ndarray], np.ndarray]  # (game, agent, observation[..., d]) -> int8[..., n]
+Mask = Callable[[Any, str, np.ndarray], np.ndarray]  # (game, agent, observation[d]) -> int8[n]
 
 
 def masked(env: Any, mask: Mask) -> Any:

@@ -1,17 +1,17 @@
 """What may be known of tables: sets of them that fit the public history, and how many of a set have which slots free.
 
-Sets are bool[2**D] over tables, whose bit j says that slot j is occupied. Every belief here is uniform over a set: tables
-are drawn alike, and the models of a speaker are deterministic.
+Sets are bool[2**D] over tables, whose bit j says that slot j is occupied. Every belief here is uniform over a set:
+tables are drawn alike, and the models of a speaker are deterministic.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 import numpy as np
 
 from mpe_ext.meeting_scheduling import splits
-from mpe_ext.meeting_scheduling.game import MeetingScheduling, spans
+from mpe_ext.meeting_scheduling.game import MeetingScheduling, Parameters, spans
 
 History = tuple[tuple[int, int], ...]  # (participant, action) in order
 
@@ -48,7 +48,7 @@ class Counts:
 def blocks(num_slots: int) -> np.ndarray:
     """The maximal blocks of occupied slots of every table as actions, longest first, leftmost of equals, then -1:
     int64[2**D, most]."""
-    game = MeetingScheduling.make(num_slots=num_slots)
+    game = MeetingScheduling(Parameters(num_slots=num_slots))
     every, inside = np.arange(2**num_slots), spans(game)
     found, count = np.full((2**num_slots, (num_slots + 1) // 2), -1, np.int64), np.zeros(2**num_slots, np.int64)
     order = sorted(range(len(inside)), key=lambda a: (game.informs[a][0] - game.informs[a][1], game.informs[a][0]))
@@ -77,8 +77,8 @@ class Listener(Protocol):
 class Fits:
     """Listens to messages one by one: a table may be the speaker's if the message fits it, whatever was said before.
 
-    `fits(span, tables)` is bool[n]. Where nothing is left, which is with a speaker who is not as assumed, a message means
-    only what it says."""
+    `fits(span, tables)` is bool[n]. Where nothing is left, which is with a speaker who is not as assumed, a message
+    means only what it says."""
 
     def __init__(self, game: MeetingScheduling, fits: Callable[[int, np.ndarray], np.ndarray]):
         self.game, self.fits = game, fits
@@ -113,12 +113,7 @@ def literal(game: MeetingScheduling) -> Fits:
 
 def maximal(game: MeetingScheduling) -> Fits:
     """A message is a block with free slots (or the day's end) on both sides."""
-    return Fits(game, partial_is_block(game.params.num_slots))
-
-
-def partial_is_block(num_slots: int) -> Callable[[int, np.ndarray], np.ndarray]:
-    """`is_block` for tables of that size."""
-    return lambda span, tables: is_block(num_slots, span, tables)
+    return Fits(game, partial(is_block, game.params.num_slots))
 
 
 def speaks(game: MeetingScheduling, message: np.ndarray) -> Fits:

@@ -23,9 +23,7 @@ class Parameters:
     preset: str = param("paper", "where the defaults come from", choices=("paper",))
     num_slots: int = param(8, "slots of a table (D)", low=1, high=16)
     max_messages: int = param(8, "actions after which a game is cut, and lost; sizes the observation", low=1, high=64)
-    include_all_free: bool = param(
-        False, "the table without any occupied slot, which has nothing to inform of, is drawn"
-    )
+    include_all_free: bool = param(False, "the table without any occupied slot, which cannot inform, is drawn too")
     first_mover: str = param("random", "who moves first", choices=FIRST_MOVERS)
     split: str = param("all", "which tables are drawn", choices=SPLITS)
     split_seed: int = param(0, "which of many divisions into train and test tables", low=0)
@@ -193,9 +191,8 @@ class MeetingScheduling(Game):
         if "first_mover" in options:
             first = _numbers(options["first_mover"])
             if first is None or first.shape not in ((), (num_envs,)) or not ((first == 0) | (first == 1)).all():
-                raise ValueError(
-                    f"first_mover={options['first_mover']!r}: must be 0 or 1, or one of them for each world"
-                )
+                odd = options["first_mover"]
+                raise ValueError(f"first_mover={odd!r}: must be 0 or 1, or one of them for each world")
         return Fixed(split, tables, first)
 
     def _read_tables(self, tables: Any, num_envs: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from mpe_ext.engine.scripted import Policy, Scripted
 from mpe_ext.meeting_scheduling import beliefs as bel
 from mpe_ext.meeting_scheduling.beliefs import Counts, History, Listener, blocks
-from mpe_ext.meeting_scheduling.game import MeetingScheduling, Seen, read
+from mpe_ext.meeting_scheduling.game import MeetingScheduling, Parameters, Seen, read
 from mpe_ext.meeting_scheduling.masks import truthful_actions
 from mpe_ext.meeting_scheduling.solver import best_code
 
@@ -118,7 +118,7 @@ def code(num_slots: int, include_all_free: bool) -> np.ndarray:
     """A code that was agreed on beforehand: what each table says, found by `solver.best_code`."""
     if num_slots > 8:
         raise ValueError(f"num_slots={num_slots}: the code is searched for up to 8 slots only")
-    return best_code(MeetingScheduling.make(num_slots=num_slots, include_all_free=include_all_free))
+    return best_code(MeetingScheduling(Parameters(num_slots=num_slots, include_all_free=include_all_free)))
 
 
 # Several messages -------------------------------------------------------------------------------------------------
@@ -128,8 +128,8 @@ class Blocks:
     """Informs of the own longest block that was not said yet, until a terminal holds with probability `threshold`.
 
     `listener` says what is known of the partner; None: the partner follows this same rule, everybody knows that, and
-    what somebody does not do says as much as what he does. When all blocks are said, the best terminal, or (`repeat`) the
-    longest block again. Whoever takes the last action that is allowed takes the best terminal.
+    what somebody does not do says as much as what he does. When all blocks are said, the best terminal, or (`repeat`)
+    the longest block again. Whoever takes the last action that is allowed takes the best terminal.
     """
 
     def __init__(self, game: MeetingScheduling, listener: Listener | None, threshold: float, repeat: bool):
@@ -237,6 +237,9 @@ def _certain(game: MeetingScheduling, actions: np.ndarray) -> np.ndarray:
     return (actions[:, None] == np.arange(game.num_actions)).astype(float)
 
 
+_LISTENERS = {"literal": bel.literal, "maximal": bel.maximal}
+
+
 def _one_message(speaker: str, listener: str, game: MeetingScheduling) -> OneMessage:
     if speaker == "interval":
         return OneMessage(partial(any_interval, game), bel.literal(game))
@@ -246,15 +249,13 @@ def _one_message(speaker: str, listener: str, game: MeetingScheduling) -> OneMes
         "first": lambda: first_block(game),
         "code": lambda: code(p.num_slots, p.include_all_free),
     }[speaker]()
-    heard = {"literal": bel.literal, "maximal": bel.maximal, "matched": lambda game: bel.speaks(game, message)}[
-        listener
-    ]
-    return OneMessage(partial(says, game, message), heard(game))
+    heard = bel.speaks(game, message) if listener == "matched" else _LISTENERS[listener](game)
+    return OneMessage(partial(says, game, message), heard)
 
 
 def _several(listener: str, threshold: float, repeat: bool, game: MeetingScheduling) -> Blocks:
-    heard = {"literal": bel.literal, "maximal": bel.maximal}
-    return Blocks(game, heard[listener](game) if listener in heard else None, threshold, repeat)
+    heard = None if listener == "tom" else _LISTENERS[listener](game)
+    return Blocks(game, heard, threshold, repeat)
 
 
 # name: (the rule of a game, whether it believes something, one line)
@@ -274,6 +275,7 @@ for _speaker, _listener, _line in (
 ):
     _name = "one_code" if _speaker == "code" else f"one_{_speaker}_{_listener}"
     RULES[_name] = (partial(_one_message, _speaker, _listener), True, _line)
+_ends = {"repeat": "the longest again", "stop": "the best terminal"}
 for _listener, _meaning in (
     ("literal", "messages are taken for what they say"),
     ("maximal", "messages are taken for maximal blocks"),
@@ -286,8 +288,7 @@ for _listener, _meaning in (
         RULES[f"{_listener}_{_percent}_{_end}"] = (
             partial(_several, _listener, _percent / 100, _end == "repeat"),
             True,
-            f"blocks until a terminal holds with {_percent} %, then {'the longest again' if _end == 'repeat' else 'the best'}"
-            f"; {_meaning}",
+            f"blocks until a terminal holds with {_percent} %, then {_ends[_end]}; {_meaning}",
         )
 
 

@@ -1,9 +1,9 @@
 """The rules of meeting scheduling for one world, in the order in which they happen.
 
-Reset: both tables are drawn, then who moves first. A move: the mover informs of slots that are occupied, proposes a slot, or
-rejects; a false inform, a proposal and a rejection end the game, else it is the other's turn, until as many actions have
-been taken as are allowed. `e` holds the engine's arrays (`Shared`), `s` the game's (`State`), `p` the parameters
-(`Rules`).
+Reset: both tables are drawn, then who moves first. A move: the mover informs of slots that are occupied, proposes a
+slot, or rejects; a false inform, a proposal and a rejection end the game, else it is the other's turn, until as many
+actions have been taken as are allowed. `e` holds the engine's arrays (`Shared`), `s` the game's (`State`), `p` the
+parameters (`Rules`).
 """
 
 from typing import NamedTuple

@@ -21,8 +21,8 @@ class Outcome(NamedTuple):
 
 
 def enumerate_games(game: MeetingScheduling, rules: tuple[Rule, Rule], tables: np.ndarray | None = None) -> Outcome:
-    """The exact outcome of two participants' rules (see heuristics.py), over all ordered pairs of tables (default: those
-    of the game's split) with both first movers.
+    """The exact outcome of two participants' rules (see heuristics.py), over all ordered pairs of tables (default:
+    those of the game's split) with both first movers.
 
     Every public history that the rules can bring about is followed once, with the probabilities of all pairs of tables
     that lead to it. Rules that look at the own table only (`Blind`) bring about far too many; there histories of one
@@ -44,8 +44,8 @@ def enumerate_games(game: MeetingScheduling, rules: tuple[Rule, Rule], tables: n
 
 
 class _Walk:
-    """The tree of public histories. A node has for each table of either participant the probability of its own actions so
-    far, given the history: their product is that of the pair, since neither sees the other's table."""
+    """The tree of public histories. A node has for each table of either participant the probability of its own actions
+    so far, given the history: their product is that of the pair, since neither sees the other's table."""
 
     def __init__(self, game: MeetingScheduling, rules: tuple[Rule, Rule], tables: np.ndarray):
         self.game, self.rules, self.tables = game, rules, tables
@@ -125,8 +125,8 @@ class _Walk:
 
 def best_code(game: MeetingScheduling, rounds: int = 300, seed: int = 0) -> np.ndarray:
     """What each table should say, in one true message after which the other decides: int64[2**D], -1 where there is no
-    such table or nothing to say. Alternating maximisation, from a tenth of the best code so far drawn anew in every round:
-    what it finds is a lower bound of what is possible.
+    such table or nothing to say. Alternating maximisation, from a tenth of the best code so far drawn anew in every
+    round: what it finds is a lower bound of what is possible.
     """
     tables = game.tables.numbers[game.tables.numbers > 0]
     n, d = len(tables), game.params.num_slots
@@ -140,7 +140,7 @@ def best_code(game: MeetingScheduling, rounds: int = 300, seed: int = 0) -> np.n
         return np.where(can, generator.random(can.shape), -1.0).argmax(axis=1)
 
     def climbed(message: np.ndarray) -> tuple[np.ndarray, float]:
-        """The code after listeners and speakers have chosen their best in turns until nothing changes, and its worth."""
+        """The code after listeners and speakers have chosen their best in turns until nothing changes; its worth."""
         before = -1.0
         while True:
             spoken = (message[:, None] == np.arange(can.shape[1])).astype(np.float32)
