@@ -63,6 +63,11 @@ def choose(env, numbers):
     return {agent: action for agent, action in actions.items() if agent in getattr(env, "agents", actions)}
 
 
+def row_of(observation, w):
+    """World w's part of an observation of a batch."""
+    return {k: v[w] for k, v in observation.items()} if isinstance(observation, dict) else observation[w]
+
+
 def freeze(value):
     """Nested dicts and tuples of arrays and numbers as something that `==` compares bit by bit."""
     if isinstance(value, dict):

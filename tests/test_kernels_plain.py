@@ -158,7 +158,11 @@ def test_kernels_are_found_in_the_cache(module, python):
 def test_parameters_never_compile_anew(module):
     """An int where a float was, or another number of agents, must find the same compiled kernels."""
     name = module.__name__.rsplit(".", 1)[1]
-    whole = {"comm_radius": 1, "hit_reward": 3, "collector_accel": np.float32(4)}
+    whole = {
+        "simple_tag_while_c_v0": {"comm_radius": 1, "hit_reward": 3, "collector_accel": np.float32(4)},
+        "chefworld_v0": {"success_reward": 2, "failure_reward": np.float32(-3), "num_dishes": np.int8(3)},
+        "meeting_scheduling_v0": {"success_reward": 2, "inform_reward": np.float32(-1), "num_slots": np.int8(6)},
+    }[name]
     for params in (*CONFIGURATIONS[name].values(), whole):
         env = module.vector_env(num_envs=np.int64(2), **params)
         env.max_cycles = np.int32(9)

@@ -61,10 +61,11 @@ def test_agents_alternate_and_both_end_at_once(case):
         while True:
             agent = env.agent_selection
             assert agent != before
-            assert env.acting.tolist() == [a == agent for a in env.possible_agents]
             _, _, terminated, truncated, _ = env.last()
             if terminated or truncated:
+                assert not env.acting.any()
                 break
+            assert env.acting.tolist() == [a == agent for a in env.possible_agents]
             env.step(legal(env, agent, draw.random()))
             before = agent if not any((env.terminations | env.truncations).values()) else None
             assert len(set(env.terminations.values())) == len(set(env.truncations.values())) == 1

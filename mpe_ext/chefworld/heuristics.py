@@ -175,7 +175,7 @@ class Guess:
 
 def in_recipe(seen: Seen) -> np.ndarray:
     """bool[N, W]: kinds that some dish contains."""
-    return (seen.recipe > 0).any(axis=1)
+    return np.any(seen.recipe > 0, axis=1)
 
 
 def in_question(seen: Seen) -> np.ndarray:

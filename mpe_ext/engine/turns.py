@@ -129,7 +129,9 @@ class GameTurnsEnv(OneWorld, AECEnv):
 
     def _set_all(self, agents: list[str], cumulative: list[float]) -> None:
         """The dicts of AEC for the agents that are there."""
-        self.rewards = {agent: float(self._rewards[self._index[agent]]) for agent in agents}
+        # Once somebody has left, nobody earns anything any more.
+        whole = len(agents) == len(self.possible_agents)
+        self.rewards = {agent: float(self._rewards[self._index[agent]]) if whole else 0.0 for agent in agents}
         self._cumulative_rewards = dict(zip(agents, cumulative, strict=True))
         self.infos = self._report(agents)
         self.terminations, self.truncations = dict.fromkeys(agents, False), dict.fromkeys(agents, False)

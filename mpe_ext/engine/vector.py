@@ -15,7 +15,7 @@ from mpe_ext.engine.game import Game
 from mpe_ext.engine.jit import announce_compilation, bind
 from mpe_ext.engine.random import stream_key
 from mpe_ext.engine.seeding import as_seed, entropy
-from mpe_ext.engine.views import arrays, copied, copy_rows, zeros_like
+from mpe_ext.engine.views import arrays, copied, keep_rows, zeros_like
 
 Arrays = dict[str, np.ndarray]
 
@@ -79,7 +79,8 @@ class VectorEnv:
             engine = {"episode_return": e.episode_return[:, i], "episode_length": e.episode_length[:, i]}
             self._infos[agent] = own[agent] | engine
         self._info_at_reset = [(v, v[0]) for infos in self._infos.values() for v in infos.values()]
-        self._final: dict[str, Any] = {}
+        self._final: dict[str, Any] = {}  # observations at the end of episodes, 0 in worlds where none ended just now
+        self._filled = np.zeros(self.num_envs, np.bool_)
         self._bound: dict[str, Callable] = {}
 
     # Spaces ---------------------------------------------------------------------------------------------------
@@ -297,8 +298,9 @@ class VectorEnv:
                 if everywhere:
                     np.copyto(target, source)
                 else:
-                    part = partial(copy_rows, which=done, source=source, target=target)
+                    part = partial(keep_rows, which=done, filled=self._filled, source=source, target=target)
                     threads.run(part, self.num_envs, self._threads)
+        self._filled = done
 
     def _out(self, views: Mapping[str, Any]) -> dict[str, Any]:
         return {k: copied(v) for k, v in views.items()} if self.copy else dict(views)

@@ -24,9 +24,13 @@ def arrays(view: Any) -> Iterator[np.ndarray]:
 
 
 @kernel
-def copy_rows(lo, hi, which, source, target):
-    """target[w] = source[w] where which[w]; numpy's masked copy looks at every number of the other rows as well."""
+def keep_rows(lo, hi, which, filled, source, target):
+    """target[w] = source[w] where which[w], else 0; `filled` says which rows are not 0 so far. numpy's masked copy looks
+    at every number of the other rows as well."""
     for w in range(lo, hi):
         if which[w]:
             for k in range(source.shape[1]):
                 target[w, k] = source[w, k]
+        elif filled[w]:
+            for k in range(source.shape[1]):
+                target[w, k] = 0
