@@ -21,12 +21,18 @@ class DqnConfig(RunConfig):
         "tag": {
             "env": "simple_tag_while_c_v0",
             "num_envs": 32,
+            "total_steps": 750_000,
+            "gamma": 0.95,
             "lr": 2e-3,
             "batch_size": 512,
-            "reward_scale": 0.1,
-            "grad_clip": 0.5,
+            "buffer_capacity": 1_000_000,
+            "warmup_steps": 10_000,
             "steps_per_update": 10,
             "hidden": (64, 64),
+            "grad_clip": 0.5,
+            "reward_scale": 0.1,
+            "epsilon": 1.0,
+            "epsilon_share": 0.3,
         },
     }
 
@@ -38,27 +44,29 @@ class DqnConfig(RunConfig):
     """Worlds that collect side by side."""
     total_steps: int = 1_000_000
     """Environment steps of the whole run, counted over all worlds."""
-    gamma: float = 0.95
-    """Discount of an agent's rewards from one of its decisions to its next."""
-    lr: float = 1e-3
+    gamma: float = 0.6
+    """Discount of an agent's rewards from one of its decisions to its next. Small, so that it pays to go on."""
+    lr: float = 5e-3
     """Learning rate (Adam)."""
-    batch_size: int = 512
+    batch_size: int = 256
     """Decisions an agent learns from in a round; with a memory, episodes."""
     buffer_capacity: int = 200_000
     """Decisions of each agent that its replay buffer holds."""
-    steps_per_update: int = 32
+    warmup_steps: int = 2_000
+    """Steps of uniformly random play before learning starts (at least batch_size)."""
+    steps_per_update: int = 64
     """Environment steps for each round."""
-    hidden: tuple[int, ...] = (128, 128)
+    hidden: tuple[int, ...] = (256, 64)
     """Widths of the hidden layers of all networks."""
     grad_clip: float = 10.0
     """Largest L2 norm of a gradient, for each network; 0 is off."""
     reward_scale: float = 1.0
     """Factor on rewards inside the learner; what is printed is never scaled."""
-    epsilon: float = 1.0
+    epsilon: float = 0.2
     """Share of uniformly random actions of agents that learn."""
     epsilon_final: float = 0.05
     """The same share from `epsilon_share` of the run on, reached linearly."""
-    epsilon_share: float = 0.3
+    epsilon_share: float = 0.1
     """Share of the run (alternating: of each phase) over which epsilon falls."""
     double: bool = True
     """The network chooses the next action, the target network values it; otherwise the latter does both."""
