@@ -365,7 +365,9 @@ def test_epsilon_falls_over_its_share_of_the_run():
         learner.steps = steps
         found.append(learner.epsilon)
     assert found == pytest.approx([1.0, 0.6, 0.2, 0.2])
-    again = make(training="alternating", phase_steps=100, total_steps=1000, epsilon_final=0.2, epsilon_share=0.5)
+    again = make(
+        training="alternating", phase_steps=100, total_steps=1000, epsilon=1.0, epsilon_final=0.2, epsilon_share=0.5
+    )
     found = []
     for steps in (0, 25, 99, 100, 125):
         again.steps = steps
