@@ -10,43 +10,19 @@ folder with another run, or with an unfinished one, is an error.
 
 import argparse
 import json
-import subprocess
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from training import RESULTS, ROOT, interval, train_all
 
-from maddpg.cli import parse_config
 from maddpg.evaluate import Evaluation, Request
 from maddpg.rollout import EVALUATION_SEED, extras, play
-from maddpg.runs import Run
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULT = ROOT / "benchmarks" / "results" / "learning.json"
+RESULT = RESULTS / "learning.json"
 ENV = "simple_tag_while_c_v0"
 KINDS = ("random", "rules", "lookahead", "trained")
 COLUMNS = ("adversary_return", "controller", "collector", "team_return", "food", "hits", "lost")
-
-
-def train(seed: int, folder: Path, options: list[str]) -> None:
-    """One run with these options, unless it is there already."""
-    arguments = ["--seed", str(seed), *options]
-    if folder.exists():
-        run, wanted = Run.open(folder), parse_config("maddpg", arguments)
-        step = json.loads((run.latest() / "state.json").read_text())["step"]
-        if replace(run.config, out=None) != wanted or step < wanted.total_steps:
-            raise SystemExit(f"{folder} holds another run, or one that is not finished: move it away")
-        print(f"{folder} is there already")
-        return
-    begin = time.perf_counter()
-    command = [sys.executable, str(ROOT / "main.py"), "maddpg", *arguments, "--out", str(folder)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    print(f"{folder}: trained in {time.perf_counter() - begin:.0f} s", flush=True)
 
 
 def outcome(evaluation: Evaluation, names: str) -> dict[str, np.ndarray]:
@@ -63,12 +39,6 @@ def outcome(evaluation: Evaluation, names: str) -> dict[str, np.ndarray]:
         "hits": also["hits"],
         "lost": also["time out of range"],
     }
-
-
-def interval(values: np.ndarray) -> list[float]:
-    """Mean and half width of the 95 % interval by Student's t."""
-    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-    return [round(float(values.mean()), 3), round(float(half), 3)]
 
 
 def pairing(evaluation: Evaluation, adversary: str, team: str, runs: list[Path]) -> dict[str, Any]:
@@ -110,10 +80,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     runs = [arguments.runs / f"seed{seed}" for seed in range(arguments.seeds)]
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        jobs = [pool.submit(train, seed, run, arguments.options) for seed, run in enumerate(runs)]
-        for job in jobs:
-            job.result()
+    jobs = {run: ["--seed", str(seed), *arguments.options] for seed, run in enumerate(runs)}
+    train_all("maddpg", jobs, arguments.jobs)
 
     evaluation = Evaluation(Request((), ENV, {}, arguments.episodes, EVALUATION_SEED, False, None))
     rows = []

@@ -8,16 +8,16 @@ writes results/variants.json.
 
 import argparse
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from learning import ENV, ROOT, pairing, train
+from learning import ENV, pairing
+from training import RESULTS, ROOT, train_all
 
 from maddpg.evaluate import Evaluation, Request
 from maddpg.rollout import EVALUATION_SEED
 from maddpg.runs import Run
 
-RESULT = ROOT / "benchmarks" / "results" / "variants.json"
+RESULT = RESULTS / "variants.json"
 SPECIALIST = "--epsilon 0"
 EVALUATION = "--eval-interval 100000 --eval-episodes 1000 --checkpoint-interval 2000000"  # does not change the run
 MILLION = f"{SPECIALIST} --total-steps 1000000 {EVALUATION}"
@@ -61,10 +61,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="runs trained at a time")
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "variants")
     arguments = parser.parse_args()
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        jobs = [pool.submit(train, seed, arguments.runs / n, o.split()) for n, (seed, o) in VARIANTS.items()]
-        for job in jobs:
-            job.result()
+    jobs = {arguments.runs / name: ["--seed", str(seed), *o.split()] for name, (seed, o) in VARIANTS.items()}
+    train_all("maddpg", jobs, arguments.jobs)
     evaluation = Evaluation(Request((), ENV, {}, 2000, EVALUATION_SEED, False, None))
     rows = []
     for name, (seed, options) in VARIANTS.items():

@@ -88,10 +88,10 @@ def test_python_code_compiles(page):
 
 def test_marked_code_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    marked = [(line, source) for line, run, source in python_blocks(ROOT / "README.md") if run]
-    assert marked
-    for line, source in marked:
-        exec(compile(source, f"README.md, code at line {line}", "exec"), {"__name__": "readme"})
+    marked = [(page, line, source) for page in PAGES for line, run, source in python_blocks(page) if run]
+    assert len(marked) >= 3
+    for page, line, source in marked:
+        exec(compile(source, f"{name(page)}, code at line {line}", "exec"), {"__name__": "page"})
 
 
 # The generator ------------------------------------------------------------------------------------------------

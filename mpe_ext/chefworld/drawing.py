@@ -30,6 +30,7 @@ def draw(
     canvas: "Canvas", game: "ChefWorld", shared: Shared, state: rules.State, w: int, belief: np.ndarray | None
 ) -> None:
     """Draw world w on the canvas; `belief` float64[K] is what the assistant thinks of each dish, if it says so."""
+    belief = None if shared.done[w] else belief  # at the end everybody knows
     canvas.fill(GROUND)
     _head(canvas, shared, w, belief is not None)
     height = min((BOTTOM - TOP) / game.params.num_dishes, 72.0)

@@ -25,7 +25,7 @@ def arrays(view: Any) -> Iterator[np.ndarray]:
 
 @kernel
 def keep_rows(lo, hi, which, filled, source, target):
-    """target[w] = source[w] where which[w], else 0; `filled` says which rows are not 0 so far. numpy's masked copy looks
+    """target[w] = source[w] where which[w], else 0; `filled` says which rows are not 0 yet. numpy's masked copy looks
     at every number of the other rows as well."""
     for w in range(lo, hi):
         if which[w]:
