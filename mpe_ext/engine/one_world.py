@@ -146,8 +146,12 @@ class OneWorld:
     # ----------------------------------------------------------------------------------------------------------
 
     def _begin(self, seed: int | None, options: Mapping[str, Any] | None) -> None:
-        self._worlds.reset(seed=None if seed is None else as_seed(seed), options=_for_one_world(options))
-        self._step_kernel = self._worlds._kernel("step")
+        worlds = self._worlds
+        if seed is None and not options and worlds._started:  # what reset() comes to then; short games feel the rest
+            worlds._begin_all()
+        else:
+            worlds.reset(seed=None if seed is None else as_seed(seed), options=_for_one_world(options))
+            self._step_kernel = worlds._kernel("step")
         self.agents = self.possible_agents[:]
         self.beliefs = {}
 

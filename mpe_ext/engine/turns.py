@@ -23,7 +23,7 @@ class GameTurnsEnv(OneWorld, AECEnv):
 
     rewards: dict[str, float]
     _cumulative_rewards: dict[str, float]
-    infos: dict[str, dict[str, Any]]
+    _told: dict[str, dict[str, Any]]  # infos that somebody has looked at since the last move
     terminations: dict[str, bool]
     truncations: dict[str, bool]
 
@@ -37,7 +37,10 @@ class GameTurnsEnv(OneWorld, AECEnv):
         """Begin a new episode. Without a seed the random stream goes on. What `options` may fix is the game's to say;
         other keys are ignored."""
         self._begin(seed, options)
-        self._set_all(self.agents, [0.0] * len(self.agents))
+        agents = self.agents
+        self.rewards, self._cumulative_rewards = dict.fromkeys(agents, 0.0), dict.fromkeys(agents, 0.0)
+        self.terminations, self.truncations = dict.fromkeys(agents, False), dict.fromkeys(agents, False)
+        self._told = {}
         self.agent_selection = self.possible_agents[self._acting.tolist().index(True)]
         if self.render_mode == "human":
             self.render()
@@ -69,10 +72,11 @@ class GameTurnsEnv(OneWorld, AECEnv):
 
         rewards = self._rewards.tolist()
         self.rewards = dict(zip(self.possible_agents, rewards, strict=True))
-        for name, reward in self.rewards.items():
-            self._cumulative_rewards[name] += reward
+        if any(rewards):
+            for name, reward in self.rewards.items():
+                self._cumulative_rewards[name] += reward
         self._cumulative_rewards[agent] = rewards[mover]
-        self.infos = self._report(self.possible_agents)
+        self._told = {}
         acting = self._acting.tolist()
         if True in acting:
             self.agent_selection = self.possible_agents[acting.index(True)]
@@ -98,8 +102,21 @@ class GameTurnsEnv(OneWorld, AECEnv):
             self._cumulative_rewards[agent],
             self.terminations[agent],
             self.truncations[agent],
-            self.infos[agent],
+            self._tell(agent),
         )
+
+    @property
+    def infos(self) -> dict[str, dict[str, Any]]:
+        """Infos of the agents that are there, written when somebody looks."""
+        for agent in self.agents:
+            self._tell(agent)
+        return self._told
+
+    def _tell(self, agent: str) -> dict[str, Any]:
+        info = self._told.get(agent)
+        if info is None:
+            info = self._told[agent] = {key: read() for key, read in self._readers[agent]}
+        return info
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterable[str]:
         """Iterate over agents in the order in which they act."""
@@ -133,7 +150,7 @@ class GameTurnsEnv(OneWorld, AECEnv):
         whole = len(agents) == len(self.possible_agents)
         self.rewards = {agent: float(self._rewards[self._index[agent]]) if whole else 0.0 for agent in agents}
         self._cumulative_rewards = dict(zip(agents, cumulative, strict=True))
-        self.infos = self._report(agents)
+        self._told = {}
         self.terminations, self.truncations = dict.fromkeys(agents, False), dict.fromkeys(agents, False)
         self._flags()
 
@@ -144,8 +161,9 @@ class GameTurnsEnv(OneWorld, AECEnv):
 
     def _leave(self, agent: str) -> None:
         """An agent whose episode is over has said so; all end at once, so the others follow in their order."""
-        for by_agent in (self.terminations, self.truncations, self.rewards, self._cumulative_rewards, self.infos):
+        for by_agent in (self.terminations, self.truncations, self.rewards, self._cumulative_rewards):
             del by_agent[agent]
+        self._told.pop(agent, None)
         self.agents.remove(agent)
         self.rewards = dict.fromkeys(self.rewards, 0.0)
         if self.agents:

@@ -78,7 +78,8 @@ class VectorEnv:
         for i, agent in enumerate(self.possible_agents):
             engine = {"episode_return": e.episode_return[:, i], "episode_length": e.episode_length[:, i]}
             self._infos[agent] = own[agent] | engine
-        self._info_at_reset = [(v, v[0]) for infos in self._infos.values() for v in infos.values()]
+        every = {id(view): view for infos in self._infos.values() for view in infos.values()}  # agents may share one
+        self._info_at_reset = [(view, view[0]) for view in every.values()]
         self._final: dict[str, Any] = {}  # observations at the end of episodes, 0 in worlds where none ended just now
         self._filled = np.zeros(self.num_envs, np.bool_)
         self._bound: dict[str, Callable] = {}
@@ -127,17 +128,28 @@ class VectorEnv:
             announce_compilation(self.game.name, [self.game.kernels.reset, self.game.kernels.step])
         if seed is not None or not self._seeded:
             self._seed(seed, mask)
-        self._shared.begin[:] = mask
-        self._clear_returned(mask)
         self.game.before_reset(fixed, self._state, mask)
-        self._run("reset")
-        self._shared.begin[:] = False
+        self._begin(mask)
         if fixed is not None:
             self.game.before_reset(None, self._state, mask)  # automatic resets are free again
             self.game.after_reset(fixed, self._shared, self._state, mask)
             self._run("observe")
         self._started = True
         return self._out(self._observations), self._info_dict()
+
+    def _begin(self, mask: np.ndarray) -> None:
+        """New episodes in these worlds."""
+        self._shared.begin[:] = mask
+        self._clear_returned(... if mask.all() else mask)  # a mask costs ten times as much
+        self._run("reset")
+        self._shared.begin[:] = False
+
+    def _begin_all(self) -> None:
+        """The same in all worlds, on this thread."""
+        self._shared.begin[:] = True
+        self._clear_returned(...)
+        self._kernel("reset")(0, self.num_envs, *self._tuples)
+        self._shared.begin[:] = False
 
     def step(self, actions: Mapping[str, Any]) -> tuple[dict, dict, dict, dict, dict[str, Any]]:
         """Play one step in every world.
@@ -281,10 +293,10 @@ class VectorEnv:
             raise ValueError("reset_mask leaves worlds out, but no episode has begun: reset all of them first")
         return mask
 
-    def _clear_returned(self, mask: np.ndarray) -> None:
-        """What reset() reports of a world: no reward, no flag, the infos of an episode in which nothing happened."""
+    def _clear_returned(self, where: Any) -> None:
+        """What reset() reports of the worlds of a mask (`...`: of all): no reward, no flag, the infos of an episode in
+        which nothing happened."""
         e = self._shared
-        where = ... if mask.all() else mask  # a mask costs ten times as much, which one world feels
         for array in (e.rewards, e.terminated, e.truncated):
             array[where] = 0
         for view, value in self._info_at_reset:
