@@ -300,6 +300,14 @@ def test_wrong_parameters(wrong, complaint):
         chef.env(**wrong)
 
 
+def test_arguments_that_do_not_exist():
+    for make in (chef.env, chef.parallel_env, chef.vector_env):
+        with pytest.raises(
+            TypeError, match="unknown argument 'num_dishs'; did you mean 'num_dishes'.*known: .*split_seed"
+        ):
+            make(num_dishs=4)
+
+
 def test_the_largest_sizes_work():
     for params in ({"num_dishes": 16, "num_ingredients": 32, "max_items": 3}, {"num_ingredients": 12, "max_items": 7}):
         env = chef.vector_env(num_envs=20, **params)

@@ -126,6 +126,21 @@ def test_wrong_actions_change_nothing(turns):
         assert freeze(env.snapshot()) == before
 
 
+def test_wrong_names_and_no_dicts_change_nothing(turns):
+    for env in (turns.parallel_env(), turns.vector_env(num_envs=3)):
+        env.reset(seed=1)
+        before = freeze(env.snapshot())
+        ones = {a: np.zeros(3, np.int64) if hasattr(env, "num_envs") else 0 for a in env.possible_agents}
+        with pytest.raises(KeyError, match="nobody_0"):
+            env.step(ones | {"nobody_0": ones[env.possible_agents[0]]})
+        with pytest.raises(KeyError, match="no action for"):
+            env.step({})
+        for wrong in (None, 3, [], "chef_0", np.zeros(2)):
+            with pytest.raises(TypeError, match="actions must be a dict from agent to action"):
+                env.step(wrong)
+        assert freeze(env.snapshot()) == before
+
+
 def test_before_reset(turns):
     env = turns.env()
     for call in (lambda: env.step(0), env.last, env.agent_iter, lambda: env.observe(env.possible_agents[0]), env.state):
@@ -219,6 +234,20 @@ def test_copies_go_on_alike_from_anywhere(turns, way):
             _, _, terminated, truncated, _ = env.last()
             action = None if terminated or truncated else legal(env, env.agent_selection, number)
             env.step(action), twin.step(action)
+
+
+def test_snapshots_that_do_not_fit_change_nothing(turns):
+    env = turns.vector_env(num_envs=3)
+    env.reset(seed=1)
+    good = env.snapshot()
+    before = freeze(good)
+    for name in good:
+        with pytest.raises(ValueError, match=name):
+            env.restore({key: array for key, array in good.items() if key != name})
+        if good[name].ndim:
+            with pytest.raises(ValueError, match=rf"snapshot\['{name}'\]"):
+                env.restore(good | {name: np.zeros((9, 9), "f2")})
+        assert freeze(env.snapshot()) == before
 
 
 def test_snapshots_of_other_faces_are_refused(turns):
