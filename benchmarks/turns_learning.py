@@ -36,6 +36,8 @@ def folder_of(runs: Path, game: str, memory: str, split: int, seed: int) -> Path
 def options_of(game: str, memory: str, split: int, seed: int) -> list[str]:
     """What a run is trained with."""
     options = ["--env", game, "--env-args", f"split_seed={split}", "--memory", memory]
+    if memory == "gru":  # whole episodes are drawn then, of two or three decisions each
+        options += ["--batch-size", "128"]
     return [*options, "--seed", str(seed), "--total-steps", str(STEPS)]
 
 

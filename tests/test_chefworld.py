@@ -173,7 +173,7 @@ def test_the_split_is_pinned():
     assert test[:3] == ["2,0,0,0,0,1,0,1,0,1", "2,1,0,0,0,0,0,1,0,0", "1,0,0,0,2,0,1,0,0,0"]
     assert keys(dishes.counts[:1]) == ["0,1,0,1,0,0,0,1,0,0"]
     assert hashlib.sha256("|".join(test).encode()).hexdigest()[:16] == "e4cade82236cdbd8"
-    assert np.bincount(dishes.counts[2102:].sum(axis=1)).tolist() == [0, 5, 18, 66, 224, 587]
+    assert np.bincount(dishes.counts[2102:].sum(axis=1).astype(int)).tolist() == [0, 5, 18, 66, 224, 587]
 
 
 @pytest.mark.parametrize(("w", "m", "seed"), [(5, 3, 0), (5, 3, 1), (12, 2, 7), (1, 8, 0)])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -197,7 +198,7 @@ class MeetingScheduling(Game):
 
     def _read_tables(self, tables: Any, num_envs: int) -> np.ndarray:
         d = self.params.num_slots
-        given = None if isinstance(tables, str | bytes) else _numbers(tables)
+        given = _numbers(tables)
         if given is None or given.shape not in ((2, d), (num_envs, 2, d)):
             raise ValueError(f"tables={tables!r}: must be two lists of {d} numbers, or two for each world")
         if not ((given == 0) | (given == 1)).all():
@@ -280,13 +281,14 @@ def spans(game: MeetingScheduling) -> np.ndarray:
 
 
 def _numbers(value: Any) -> np.ndarray | None:
-    """Integers (or floats that are whole) of a rectangular nesting; None for anything else."""
-    if not isinstance(value, int | np.integer | Sequence | np.ndarray):
+    """Whole numbers in a rectangular nesting as int64; None for anything else."""
+    if not isinstance(value, int | np.integer | Sequence | np.ndarray) or isinstance(value, str | bytes):
         return None
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        return None
-    if array.dtype.kind not in "iuf" or not np.isfinite(array).all() or (array != np.floor(array)).any():
+    array = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
+    if array.dtype == object:
+        if not all(isinstance(number, Real) for number in array.flat):
+            return None
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf" or not np.isfinite(array).all() or (array != np.floor(array)).any():
         return None
     return array.astype(np.int64)
