@@ -5,9 +5,9 @@
 
 Batches play random actions drawn beforehand, same-step resets included; a move of a batch counts once for each world.
 One world is driven through AEC beside PettingZoo's own tictactoe_v3, in turns: once with random games and their resets
-(those of ChefWorld last 1.5 moves, of tictactoe 7.6), once with one game of 5 to 7 moves of which `last` and `step` alone
-are timed. What is printed is the median over rounds. The training run is 1 million moves of ChefWorld with all updates
-of DQN.
+(those of ChefWorld last 1.5 moves, of tictactoe 7.6), once with one game of 5 to 7 moves of which `last` and `step`
+alone are timed. What is printed is the median over rounds. The training run is 1 million moves of ChefWorld with all
+updates of DQN.
 """
 
 from __future__ import annotations

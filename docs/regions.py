@@ -153,8 +153,8 @@ def turns_speed(page: Path, root: Path) -> str | None:
     headings = ["game", "batch, `copy=False`: moves/s at worlds", "with copies", "asked for",
                 "AEC: `last` and `step` alone, moves/s", "AEC: random games with resets, moves/s"]  # fmt: skip
     note = (
-        f"{data['cores']} cores; in brackets the ratio to PettingZoo's own `tictactoe_v3`, asked for: 10 x. DQN plays and "
-        f"learns from 1,000,000 moves of ChefWorld in {data['training_seconds']:.0f} s (asked: under 180)."
+        f"{data['cores']} cores; in brackets the ratio to PettingZoo's own `tictactoe_v3`, asked for: 10 x. DQN plays "
+        f"and learns from 1,000,000 moves of ChefWorld in {data['training_seconds']:.0f} s (asked: under 180)."
     )
     return table(headings, rows) + f"\n\n{note} {source(TURNS_SPEED, page, root)}"
 
