@@ -40,6 +40,7 @@ CONFIGURATIONS = {
         "small": {"num_dishes": 3, "num_ingredients": 5, "max_items": 3, "failure_reward": -3.0},
         "test_flat": {"split": "test", "observation_format": "flat", "split_seed": 2},
         "train_uniform": {"split": "train", "dish_sampling": "uniform"},
+        "large": {"num_dishes": 5, "num_ingredients": 12, "max_items": 6},
     },
     "meeting_scheduling_v0": {
         "default": {},

@@ -50,11 +50,9 @@ class ChefWorld:
         if self.sampling == "uniform":
             return self.dishes[stream.integer(len(self.dishes))]
         while True:
-            counts, x = [0] * self.w, stream.unit()
+            counts, left = [0] * self.w, stream.integer((self.w + 1) ** self.m)
             for _ in range(self.m):
-                x *= self.w + 1
-                digit = int(x)
-                x -= digit
+                left, digit = divmod(left, self.w + 1)
                 if digit < self.w:
                     counts[digit] += 1
             if tuple(counts) in self.inside:

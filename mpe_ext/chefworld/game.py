@@ -112,16 +112,20 @@ class ChefWorld(Game):
             uniform=p.dish_sampling == "uniform",
             success_reward=p.success_reward,
             failure_reward=p.failure_reward,
+            draws=(p.num_ingredients + 1) ** p.max_items,
             num_train=dishes.num_train,
             steps=dishes.steps,
+            by_number=dishes.by_number,
+            drawn=dishes.drawn,
             is_test=dishes.is_test,
-            counts=dishes.counts,
+            order=dishes.order,
         )
 
     def allocate(self, num_envs: int) -> rules.State:
         w, p = num_envs, self.params
         return rules.State(
             recipe=np.zeros((w, p.num_dishes, p.num_ingredients), np.uint8),
+            dish=np.zeros((w, p.num_dishes), np.int64),
             target=np.zeros(w, np.int64),
             work=np.zeros((w, p.num_ingredients), np.uint8),
             moves=np.zeros((w, p.max_items), np.int64),
@@ -192,6 +196,7 @@ class ChefWorld(Game):
     def after_reset(self, fixed: Fixed, shared: Shared, state: rules.State, mask: np.ndarray) -> None:
         if fixed.recipe is not None:
             state.recipe[mask] = fixed.recipe
+            state.dish[mask] = splits.numbers(fixed.recipe, self.dishes.steps)
         if fixed.target is not None:
             state.target[mask] = fixed.target
 

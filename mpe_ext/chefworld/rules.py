@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpe_ext.engine.jit import kernel, rule
-from mpe_ext.engine.random import integer, random
+from mpe_ext.engine.random import integer
 from mpe_ext.engine.shared import Shared, close_step, give_turn, open_episode, open_step
 
 CHEF, ASSISTANT = range(2)
@@ -22,6 +22,7 @@ class State(NamedTuple):
     """W worlds, K dishes of a recipe, J kinds of ingredients, M moves at most, D numbers in an observation."""
 
     recipe: np.ndarray  # uint8[W, K, J]: how often a dish needs each kind
+    dish: np.ndarray  # int64[W, K]: the dishes' numbers
     target: np.ndarray  # int64[W]: the dish that is wanted
     work: np.ndarray  # uint8[W, J]: what the workplace holds
     moves: np.ndarray  # int64[W, M]: the ingredients added, in order; those of moves to come are 0
@@ -40,10 +41,13 @@ class Rules(NamedTuple):
     uniform: bool
     success_reward: float
     failure_reward: float
+    draws: int  # equally likely ways to draw a dish: (J + 1) ** M
     num_train: int
     steps: np.ndarray  # see splits.Dishes
+    by_number: np.ndarray
+    drawn: np.ndarray
     is_test: np.ndarray
-    counts: np.ndarray
+    order: np.ndarray
 
 
 # Reset ------------------------------------------------------------------------------------------------------------
@@ -54,9 +58,6 @@ def reset(w, e, s, p):
     """Draws a recipe and its target (Yuan et al. 2021, section 5.1)."""
     for k in range(s.recipe.shape[1]):
         draw_dish(w, e, s, p, k)
-        # Equal dishes are not told apart: the later one is drawn again, not the whole recipe.
-        while is_double(w, s, k):
-            draw_dish(w, e, s, p, k)
     s.target[w] = integer(w, e, s.recipe.shape[1])
     for j in range(s.work.shape[1]):
         s.work[w, j] = 0
@@ -66,51 +67,51 @@ def reset(w, e, s, p):
 
 @rule
 def draw_dish(w, e, s, p, k):
-    """A dish for place k of the recipe, from the world's part of all dishes."""
-    if p.uniform:
-        first = p.num_train if s.split[w] == TEST else 0
-        last = p.num_train if s.split[w] == TRAIN else p.counts.shape[0]
-        chosen = first + integer(w, e, last - first)
-        for j in range(s.recipe.shape[2]):
-            s.recipe[w, k, j] = p.counts[chosen, j]
-        return
-    drawing = True
+    """A dish for place k of the recipe, from the world's part of all dishes. A dish that is there already is drawn
+    again, not the whole recipe."""
+    dish, drawing = 0, True
     while drawing:
-        # Each item is one of the kinds or, as likely as one of them, nothing: the digits of one number.
-        for j in range(s.recipe.shape[2]):
-            s.recipe[w, k, j] = 0
-        base = s.recipe.shape[2] + 1
-        x = random(w, e)
-        items = 0
-        for _ in range(p.max_items):
-            x *= base
-            j = int(x)
-            x -= j
-            s.recipe[w, k, min(j, base - 2)] += j < base - 1
-            items += j < base - 1
-        drawing = items == 0 or (s.split[w] != ALL and p.is_test[number(w, s, p, k)] != (s.split[w] == TEST))
+        dish = any_of_split(w, e, s, p) if p.uniform else any_items(w, e, s, p, k)
+        drawing = dish == 0 or (s.split[w] != ALL and p.is_test[dish] != (s.split[w] == TEST))
+        for i in range(k):
+            drawing |= s.dish[w, i] == dish
+    s.dish[w, k] = dish
+    for j in range(s.recipe.shape[2]):
+        s.recipe[w, k, j] = p.by_number[dish, j]
+
+
+@rule
+def any_of_split(w, e, s, p):
+    """All dishes of the world's part alike: its number."""
+    first = p.num_train if s.split[w] == TEST else 0
+    last = p.num_train if s.split[w] == TRAIN else p.order.shape[0]
+    return p.order[first + integer(w, e, last - first)]
+
+
+@rule
+def any_items(w, e, s, p, k):
+    """Each item is one of the kinds or, as likely as one of them, nothing: the dish's number, 0 for an empty one."""
+    draw = integer(w, e, p.draws)
+    if p.drawn.shape[0] > 0:
+        return np.int64(p.drawn[draw])
+    kinds = s.recipe.shape[2]
+    for j in range(kinds):
+        s.recipe[w, k, j] = 0
+    for _ in range(p.max_items):
+        j = draw % (kinds + 1)
+        draw //= kinds + 1
+        s.recipe[w, k, min(j, kinds - 1)] += j < kinds
+    return number(w, s, p, k)
 
 
 @rule
 def number(w, s, p, k):
-    """The dish's place among all dishes."""
+    """The number of the dish at place k."""
     left, total = p.max_items, 0
     for j in range(s.recipe.shape[2]):
         total += p.steps[j, left, s.recipe[w, k, j]]
         left -= s.recipe[w, k, j]
     return total
-
-
-@rule
-def is_double(w, s, k):
-    """Is dish k equal to an earlier one?"""
-    for i in range(k):
-        differences = 0
-        for j in range(s.recipe.shape[2]):
-            differences += s.recipe[w, i, j] != s.recipe[w, k, j]
-        if differences == 0:
-            return True
-    return False
 
 
 # A move -----------------------------------------------------------------------------------------------------------
