@@ -25,7 +25,7 @@ GAMES = ("chefworld_v0", "meeting_scheduling_v0")
 MEMORIES = ("none", "gru")
 SPLITS, SEEDS = (0, 1, 2), (0, 1)
 EPISODES = 10_000
-STEPS = 800_000
+STEPS = {"chefworld_v0": 800_000, "meeting_scheduling_v0": 400_000}
 
 
 def folder_of(runs: Path, game: str, memory: str, split: int, seed: int) -> Path:
@@ -38,7 +38,7 @@ def options_of(game: str, memory: str, split: int, seed: int) -> list[str]:
     options = ["--env", game, "--env-args", f"split_seed={split}", "--memory", memory]
     if memory == "gru":  # whole episodes are drawn then, of two or three decisions each
         options += ["--batch-size", "128"]
-    return [*options, "--seed", str(seed), "--total-steps", str(STEPS)]
+    return [*options, "--seed", str(seed), "--total-steps", str(STEPS[game])]
 
 
 def every_meeting(split_seed: int) -> tuple[dict[str, np.ndarray], int]:

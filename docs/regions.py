@@ -172,7 +172,7 @@ def turns_learning(game: str, page: Path, root: Path) -> str | None:
         rows.append([line["policy"] if learned else f"`{line['policy']}`", *cells, line["runs"]])
     note = (
         f"Means over runs, or for scripted policies over the three splits, with 95 % intervals by Student's t. "
-        f"DQN was trained for {data['total_steps']:,} moves on train dishes or tables."
+        f"DQN was trained for {data['total_steps'][game]:,} moves on train dishes or tables."
     )
     return table(["policy", *keys, "runs"], rows) + f"\n\n{note} {source(TURNS_LEARNING, page, root)}"
 
