@@ -87,7 +87,8 @@ class Trained:
 
 
 class Cast:
-    """A policy for each role of a game: `names` is `NAME` for all roles or `NAME:NAME:...` in their order.
+    """A policy for each role of a game: `names` is `NAME` for all, or `NAME:NAME:...` for the roles in their order, or for
+    the agents.
 
     NAME is random, a scripted policy of the game (`evaluate.py --env ID --list-policies`), a run folder, a checkpoint
     folder or a .safetensors file. Raises UserError for other names, too few or too many, and policies that do not fit.
@@ -107,6 +108,8 @@ class Cast:
         parts = names.split(":")
         if len(parts) == 1:
             parts *= len(roles)
+        if len(parts) == len(self.task.agents) != len(roles):
+            roles = {agent: [agent] for agent in self.task.agents}
         if len(parts) != len(roles):
             order = ":".join(roles)
             raise UserError(f"policy={names!r} names {len(parts)} policies; give one, or one a role: {order}")

@@ -139,6 +139,18 @@ def test_mistakes_in_training(arguments, complaint, trained, tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_agents_of_one_role_may_have_policies_of_their_own(tmp_path, capsys):
+    path = tmp_path / "cross.json"
+    line = ["--env", "meeting_scheduling_v0", "--policy", "literal_60_stop,tom_90_stop:literal_60_stop,tom_90_stop"]
+    assert evaluate_main([*line, "--episodes", "300", "--json", str(path)]) == 0
+    capsys.readouterr()
+    (cross,) = json.loads(path.read_text())["cross_tables"]
+    values = np.array([[cell["mean"] for cell in row] for row in cross["values"]])
+    assert values[0, 0] > 0.9 and values[1, 1] > 0.99 and values[0, 1] < values[1, 1]
+    assert evaluate_main(["--env", "meeting_scheduling_v0", "--policy", "random:random:random"]) == 2
+    assert "names 3 policies; give one, or one a role: participant" in capsys.readouterr().err
+
+
 def test_seeds_of_a_run_can_play_with_others(trained, capsys):
     line = ["--env", "chefworld_v0", "--policy", f"{trained}:rsa1", "--policy", f"literal:{trained}"]
     assert evaluate_main([*line, "--episodes", "20"]) == 0
