@@ -112,8 +112,8 @@ class EvaluateOptions:
     run: Annotated[str | None, tyro.conf.Positional, arg(metavar="[RUN]")] = None
     """A run folder, one of its checkpoints, or a .safetensors policy."""
     policy: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, arg(metavar="NAME")] = ()
-    """random, a scripted policy, or as RUN; a:b:c gives roles (or agents) in order their own, a,b:c,d every combination.
-    Repeat it to compare."""
+    """random, a scripted policy, or as RUN; a:b:c gives roles (or agents) in order their own, a,b:c,d every
+    combination. Repeat it to compare."""
     list_policies: bool = False
     """List the scripted policies of each role of the game, and play nothing."""
     env: Annotated[str | None, arg(metavar="ID")] = None

@@ -87,8 +87,8 @@ class Trained:
 
 
 class Cast:
-    """A policy for each role of a game: `names` is `NAME` for all, or `NAME:NAME:...` for the roles in their order, or for
-    the agents.
+    """A policy for each role of a game: `names` is `NAME` for all, or `NAME:NAME:...` for the roles in their order, or
+    for the agents.
 
     NAME is random, a scripted policy of the game (`evaluate.py --env ID --list-policies`), a run folder, a checkpoint
     folder or a .safetensors file. Raises UserError for other names, too few or too many, and policies that do not fit.
