@@ -1,7 +1,6 @@
 """VectorEnv: a batch of worlds of one game, with Gymnasium's vector conventions for each agent."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -181,9 +180,8 @@ class VectorEnv:
         if not (ended and mode is AutoresetMode.SAME_STEP):
             return (*self._returned(), self._info_dict())
         done = e.done.copy()
-        self._keep_final_observations(done, everywhere=ended == self.num_envs)
         e.begin[:] = done
-        self._run("reset")
+        self._keep_and_reset(done, everywhere=ended == self.num_envs)
         e.begin[:] = False
         infos = self._info_dict()
         infos["final_obs"] = self._out(self._final)
@@ -302,16 +300,25 @@ class VectorEnv:
         for view, value in self._info_at_reset:
             view[where] = value
 
-    def _keep_final_observations(self, done: np.ndarray, everywhere: bool) -> None:
+    def _keep_and_reset(self, done: np.ndarray, everywhere: bool) -> None:
+        """Keep the final observations of the worlds that are done, then reset these."""
+        pairs: list[tuple[np.ndarray, np.ndarray]] = []
         for agent, view in self._observations.items():
             if agent not in self._final:
                 self._final[agent] = zeros_like(view)
-            for source, target in zip(arrays(view), arrays(self._final[agent]), strict=True):
-                if everywhere:
-                    np.copyto(target, source)
-                else:
-                    part = partial(keep_rows, which=done, filled=self._filled, source=source, target=target)
-                    threads.run(part, self.num_envs, self._threads)
+            pairs += zip(arrays(view), arrays(self._final[agent]), strict=True)
+        if everywhere:
+            for source, target in pairs:
+                np.copyto(target, source)
+            pairs = []
+        reset, tuples, filled = self._kernel("reset"), self._tuples, self._filled
+
+        def part(lo: int, hi: int) -> None:  # both at once: handing work to a thread takes as long as many worlds do
+            for source, target in pairs:
+                keep_rows(lo, hi, done, filled, source, target)
+            reset(lo, hi, *tuples)
+
+        threads.run(part, self.num_envs, self._threads)
         self._filled = done
 
     def _out(self, views: Mapping[str, Any]) -> dict[str, Any]:
