@@ -80,7 +80,7 @@ class VectorEnv:
         every = {id(view): view for infos in self._infos.values() for view in infos.values()}  # agents may share one
         self._info_at_reset = [(view, view[0]) for view in every.values()]
         self._final: dict[str, Any] = {}  # observations at the end of episodes, 0 in worlds where none ended just now
-        self._filled = np.zeros(self.num_envs, np.bool_)
+        self._ended = np.zeros(self.num_envs, np.bool_)  # these worlds' just did
         self._bound: dict[str, Callable] = {}
 
     # Spaces ---------------------------------------------------------------------------------------------------
@@ -176,16 +176,13 @@ class VectorEnv:
             e.begin[:] = e.done
             self._clear_returned(e.begin)
             self._run("reset")
-        ended = self._run("step", self._max_cycles)
-        if not (ended and mode is AutoresetMode.SAME_STEP):
+        if mode is not AutoresetMode.SAME_STEP:
+            self._run("step", self._max_cycles)
             return (*self._returned(), self._info_dict())
-        done = e.done.copy()
-        e.begin[:] = done
-        self._keep_and_reset(done, everywhere=ended == self.num_envs)
-        e.begin[:] = False
-        infos = self._info_dict()
-        infos["final_obs"] = self._out(self._final)
-        infos["_final_obs"] = done
+        ended, infos = self._step_and_reset(), self._info_dict()
+        if ended:
+            infos["final_obs"] = self._out(self._final)
+            infos["_final_obs"] = self._ended.copy() if self.copy else self._ended
         return (*self._returned(), infos)
 
     def state(self) -> np.ndarray:
@@ -300,26 +297,31 @@ class VectorEnv:
         for view, value in self._info_at_reset:
             view[where] = value
 
-    def _keep_and_reset(self, done: np.ndarray, everywhere: bool) -> None:
-        """Keep the final observations of the worlds that are done, then reset these."""
-        pairs: list[tuple[np.ndarray, np.ndarray]] = []
-        for agent, view in self._observations.items():
-            if agent not in self._final:
-                self._final[agent] = zeros_like(view)
-            pairs += zip(arrays(view), arrays(self._final[agent]), strict=True)
-        if everywhere:
-            for source, target in pairs:
-                np.copyto(target, source)
-            pairs = []
-        reset, tuples, filled = self._kernel("reset"), self._tuples, self._filled
+    def _step_and_reset(self) -> int:
+        """Step, keep the final observations of the worlds whose episode ended, reset these; how many they are."""
+        if not self._final:
+            self._final = {agent: zeros_like(view) for agent, view in self._observations.items()}
+        pairs = [
+            pair
+            for agent, view in self._observations.items()
+            for pair in zip(arrays(view), arrays(self._final[agent]), strict=True)
+        ]
+        step, reset, tuples, limit = self._kernel("step"), self._kernel("reset"), self._tuples, self._max_cycles
+        done, begin, kept = self._shared.done, self._shared.begin, self._ended
 
-        def part(lo: int, hi: int) -> None:  # both at once: handing work to a thread takes as long as many worlds do
-            for source, target in pairs:
-                keep_rows(lo, hi, done, filled, source, target)
-            reset(lo, hi, *tuples)
+        def part(lo: int, hi: int) -> int:  # all of it at once: handing work over takes as long as many worlds do
+            ended = step(lo, hi, limit, *tuples)
+            if ended or kept[lo:hi].any():
+                for source, target in pairs:
+                    keep_rows(lo, hi, done, kept, source, target)
+                kept[lo:hi] = done[lo:hi]
+            if ended:
+                begin[lo:hi] = done[lo:hi]
+                reset(lo, hi, *tuples)
+                begin[lo:hi] = False
+            return ended
 
-        threads.run(part, self.num_envs, self._threads)
-        self._filled = done
+        return threads.run(part, self.num_envs, self._threads)
 
     def _out(self, views: Mapping[str, Any]) -> dict[str, Any]:
         return {k: copied(v) for k, v in views.items()} if self.copy else dict(views)
