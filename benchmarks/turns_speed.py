@@ -122,7 +122,7 @@ def training() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.0)
     arguments = parser.parse_args()
     rounds, seconds = (2, 0.3) if arguments.quick else (arguments.rounds, arguments.seconds)
@@ -134,13 +134,15 @@ def main() -> None:
             swept = {size: rate(batch(module, size, copy), seconds / 2) for size in SIZES}
             size = max(swept, key=lambda s: swept[s])
             chunk = batch(module, size, copy)
-            best = statistics.median(rate(chunk, seconds) for _ in range(rounds))
-            found["copies" if copy else "views"] = {"num_envs": size, "rate": best, "sweep": swept}
+            rates = [rate(chunk, seconds) for _ in range(rounds)]
+            kind = "copies" if copy else "views"
+            found[kind] = {"num_envs": size, "rate": statistics.median(rates), "rounds": rates, "sweep": swept}
         result["vector"][name] = found
         views, copies = found["views"], found["copies"]
         print(
             f"{name}: {views['rate'] / 1e6:.2f} M world-moves/s at {views['num_envs']:,} worlds "
-            f"(asked {GOALS[name] / 1e6:.0f} M), with copies {copies['rate'] / 1e6:.2f} M at {copies['num_envs']:,}",
+            f"(asked {GOALS[name] / 1e6:.0f} M; rounds {min(views['rounds']) / 1e6:.2f} to "
+            f"{max(views['rounds']) / 1e6:.2f}), with copies {copies['rate'] / 1e6:.2f} M at {copies['num_envs']:,}",
             flush=True,
         )
 

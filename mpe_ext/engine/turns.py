@@ -31,6 +31,7 @@ class GameTurnsEnv(OneWorld, AECEnv):
         OneWorld.__init__(self, game, render_mode)
         self.metadata["is_parallelizable"] = False  # PettingZoo means: by letting all act before the world moves
         self.agent_selection = self.possible_agents[0]
+        self._no_rewards = dict.fromkeys(self.possible_agents, 0.0)
         self._set_all([], [])
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> None:
@@ -68,21 +69,22 @@ class GameTurnsEnv(OneWorld, AECEnv):
             action = act.check_one(agent, self._spaces[agent], action)
         mover = self._index[agent]
         self._actions[mover] = action
-        self._step_kernel(0, 1, self._worlds._max_cycles, *self._tuples)
+        over = self._step_kernel(0, 1, self._worlds._max_cycles, *self._tuples)
 
-        rewards = self._rewards.tolist()
-        self.rewards = dict(zip(self.possible_agents, rewards, strict=True))
+        rewards, cumulative = self._rewards.tolist(), self._cumulative_rewards
+        cumulative[agent] = 0.0
         if any(rewards):
+            self.rewards = dict(zip(self.possible_agents, rewards, strict=True))
             for name, reward in self.rewards.items():
-                self._cumulative_rewards[name] += reward
-        self._cumulative_rewards[agent] = rewards[mover]
-        self._told = {}
-        acting = self._acting.tolist()
-        if True in acting:
-            self.agent_selection = self.possible_agents[acting.index(True)]
+                cumulative[name] += reward
         else:
+            self.rewards = self._no_rewards.copy()
+        self._told = {}
+        if over:
             self._flags()
-            self.agent_selection = self.possible_agents[(mover + 1) % len(acting)]
+            self.agent_selection = self.possible_agents[(mover + 1) % len(rewards)]
+        else:
+            self.agent_selection = self.possible_agents[self._acting.tolist().index(True)]
         if self.render_mode == "human":
             self.render()
 
@@ -102,7 +104,7 @@ class GameTurnsEnv(OneWorld, AECEnv):
             self._cumulative_rewards[agent],
             self.terminations[agent],
             self.truncations[agent],
-            self._tell(agent),
+            self._told.get(agent) or self._tell(agent),
         )
 
     @property
