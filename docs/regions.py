@@ -141,19 +141,24 @@ def turns_speed(page: Path, root: Path) -> str | None:
     if (data := read(root, TURNS_SPEED)) is None:
         return None
     rows = []
-    for name, one in data["one_world"].items():
+    for name, world in data["one_world"].items():
         batch = data["vector"].get(name)
         cells = ["", "", ""]
         if batch is not None:
-            cells = [f"{batch[k]['rate'] / 1e6:.2f} M at {batch[k]['num_envs']:,}" for k in ("views", "copies")]
+            cells = [
+                f"{one['rate'] / 1e6:.2f} M ({min(one['rounds']) / 1e6:.2f} to {max(one['rounds']) / 1e6:.2f}) "
+                f"at {one['num_envs']:,}"
+                for one in (batch["views"], batch["copies"])
+            ]
             cells.append(f"{batch['goal'] / 1e6:.0f} M")
         for kind in ("last and step", "with resets"):
-            cells.append(f"{one[kind]['rate']:,.0f} ({one[kind]['ratio']:.1f} x)")
+            cells.append(f"{world[kind]['rate']:,.0f} ({world[kind]['ratio']:.1f} x)")
         rows.append([f"`{name}`", *cells])
     headings = ["game", "batch, `copy=False`: moves/s at worlds", "with copies", "asked for",
                 "AEC: `last` and `step` alone, moves/s", "AEC: random games with resets, moves/s"]  # fmt: skip
     note = (
-        f"{data['cores']} cores; in brackets the ratio to PettingZoo's own `tictactoe_v3`, asked for: 10 x. DQN plays "
+        f"{data['cores']} cores; of batches the median and the range of rounds, of one world in brackets the ratio to "
+        "PettingZoo's own `tictactoe_v3`, asked for: 10 x. DQN plays "
         f"and learns from 1,000,000 moves of ChefWorld in {data['training_seconds']:.0f} s (asked: under 180)."
     )
     return table(headings, rows) + f"\n\n{note} {source(TURNS_SPEED, page, root)}"
