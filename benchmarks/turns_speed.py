@@ -134,9 +134,9 @@ def main() -> None:
             swept = {size: rate(batch(module, size, copy), seconds / 2) for size in SIZES}
             size = max(swept, key=lambda s: swept[s])
             chunk = batch(module, size, copy)
-            rates = [rate(chunk, seconds) for _ in range(rounds)]
+            measured = [rate(chunk, seconds) for _ in range(rounds)]
             kind = "copies" if copy else "views"
-            found[kind] = {"num_envs": size, "rate": statistics.median(rates), "rounds": rates, "sweep": swept}
+            found[kind] = {"num_envs": size, "rate": statistics.median(measured), "rounds": measured, "sweep": swept}
         result["vector"][name] = found
         views, copies = found["views"], found["copies"]
         print(
