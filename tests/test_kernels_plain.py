@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import sys
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -231,6 +232,21 @@ def test_parts_cover_all_worlds_once_and_errors_reach_the_caller():
     with pytest.raises(ZeroDivisionError):
         threads.run(fails, 1000, 2)
     assert threads.run(lambda lo, hi: 1, 1000, 2) == 2
+
+
+def test_an_error_in_the_callers_part_waits_for_the_others():
+    """Whoever catches it, a Ctrl-C too, finds arrays that nobody writes to any more."""
+    finished = []
+
+    def part(lo, hi):
+        if lo == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        finished.append(lo)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.run(part, 1000, 2)
+    assert finished == [500]
 
 
 # Forked workers ---------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class _Worker(threading.Thread):
             kernel, lo, hi, finished, answers = self._parts.get()
             try:
                 answers.put((kernel(lo, hi) or 0, None))
-            except BaseException as error:  # noqa: BLE001 (it reaches the caller)
+            except BaseException as error:  # any at all: the caller waits for an answer, and raises it
                 answers.put((0, error))
             finished[0] = 1
             del kernel, finished, answers  # nothing of a batch lives on because a thread sleeps
