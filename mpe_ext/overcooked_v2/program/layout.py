@@ -98,8 +98,9 @@ class _Layout:
             self.open.append(_Open(column, True))
             body = line[1:]
         self.out.extend(line)
-        self.suite_wanted = bool(body) and body[-1].type == "_COLON"
-        self.suite_allowed = self.suite_wanted or (bool(body) and body[0].type in _HEADERS)
+        self.suite_allowed = bool(body) and (body[-1].type == "_COLON" or body[0].type in _HEADERS)
+        # Behind `def` the program may also go on in the same column.
+        self.suite_wanted = bool(body) and body[-1].type == "_COLON" and body[0].type != "_DEF"
 
     def end(self, source: str) -> None:
         texts = source.splitlines() or [""]

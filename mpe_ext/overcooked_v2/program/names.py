@@ -81,7 +81,8 @@ def parts(text: str) -> frozenset[str] | None:
         if name.lower() in _ITEM_ALIASES:
             found.extend(_ITEM_ALIASES[name.lower()])
             continue
-        close = nearest(name, (*_SIMPLE, *_RAW), 2) if name else []
+        # Two changes would make a tomato of a potato.
+        close = (nearest(name, _RAW, 1) or nearest(name, _SIMPLE, 2)) if name else []
         if len(close) != 1:
             return None
         found.append(close[0])
