@@ -115,7 +115,7 @@ MALFORMED = [
     ("# nothing\n\n", ["E13"]),
     ("while True:\n    if IsOnFire():\n        PutOutFire()", ["E14"]),
     ("parallel:\n    1: while True: Pick(FreshOnion)\n    2: while True: WashDirtyPlate()", ["E14"]),
-    ("Boil(FreshOnion)\nPick()\nPick(Banana)\nIsOnFire()\nrepeat(0): Pick(FreshOnion)", ["E03", "E04", "E05", "E06", "E08"]),
+    ("Boil(Plate)\nPick()\nPick(Banana)\nIsOnFire()\nrepeat(0): Chop(Onion)", ["E03", "E04", "E05", "E06", "E08"]),
     ("Pick(FreshOnion\nChop(", ["E01"]),
     ("if IsOnFire) :\n    Boil(Plate)\nelse:\n    Chop(Plate)", ["E01", "E03", "E12", "E05"]),
 ]  # fmt: skip

@@ -155,8 +155,10 @@ def _without_line(found: list[Token], at: int) -> list[Token] | None:
     gone = [token.type for token in found[start:end]]
     if any(token in gone for token in ("_LBRACE", "_RBRACE")) or "ERROR" in gone:
         return None
-    first = found[start]
-    return [*found[:start], Token.new_borrow_pos("ERROR", "", first), *found[end:]]
+    instead = [Token.new_borrow_pos("ERROR", "", found[start])]
+    if start and found[start - 1].type in ("_DEDENT", "_LABEL_END"):  # no `else` comes now that would go on with it
+        instead.insert(0, Token.new_borrow_pos("_SEP", "", found[start]))
+    return [*found[:start], *instead, *found[end:]]
 
 
 # Trees ------------------------------------------------------------------------------------------------------------
