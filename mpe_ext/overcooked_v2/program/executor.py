@@ -66,7 +66,8 @@ class _Pointer:
     frames: list[_Frame]  # what is to be done after what it does now, innermost last
     daemon: bool
     at: Do | While | None = None  # where it rests or waits
-    arrivals: dict[int, int] = field(default_factory=dict)  # by `while`, in this phase
+    arrivals: dict[int, int] = field(default_factory=dict)  # by `while`, in the phase below
+    phase: int = 0  # steps taken then
 
 
 class Executor:
@@ -86,7 +87,7 @@ class Executor:
 
     def reset(self, perceive: Perceive) -> None:
         """Start the program: one pointer, moved on to what it wants first."""
-        self._pointers, self._next_pid, self._violated = [], 0, False
+        self._pointers, self._next_pid, self._phase, self._violated = [], 0, 0, False
         root = self._new([_Rest(self.program, 0)], daemon=False)
         self._go_on(root, perceive)
 
@@ -114,8 +115,7 @@ class Executor:
             if event.behaviour not in _EVENT_TEXTS:
                 raise ValueError(f"event {event.behaviour!r}: must be one of {', '.join(_EVENT_TEXTS)}")
         waiting = [p.pid for p in self._live() if isinstance(p.at, While)]
-        for p in self._live():
-            p.arrivals.clear()
+        self._phase += 1
         matched: list[int | None] = [None] * len(events)
         progress = True
         while progress:
@@ -215,6 +215,8 @@ class Executor:
             self._split(pointer, branches(statement), perceive)
 
     def _arrive(self, pointer: _Pointer, loop: While, perceive: Perceive) -> None:
+        if pointer.phase != self._phase:
+            pointer.arrivals, pointer.phase = {}, self._phase
         count = pointer.arrivals[id(loop)] = pointer.arrivals.get(id(loop), 0) + 1
         if count > _MOST_ARRIVALS:
             pointer.at = loop
@@ -247,7 +249,7 @@ class Executor:
             self._drop(other)
         opener = join.opener
         follower = self._new(opener.frames, opener.daemon)
-        follower.arrivals = opener.arrivals
+        follower.arrivals, follower.phase = opener.arrivals, opener.phase
         self._go_on(follower, perceive)
 
     def _holds(self, condition: Condition, perceive: Perceive) -> bool:
