@@ -213,9 +213,7 @@ def test_violations():
 
 def test_the_loop_guard_survives_joins():
     # The loop's pointer is a new one after each round, with the old one's count: without it this would never return.
-    run = Run(
-        f"parallel:\n    1: {A}\n    2:\n        while True:\n            repeat(2):\n                if IsOnFire(): {FIRE}"
-    )
+    run = Run(split(A, f"while True:\n            repeat(2):\n                if IsOnFire(): {FIRE}"))
     assert run.wanted == [(1, A)]
     assert len(run.asked) == 4
     run.step()
