@@ -41,6 +41,7 @@ class Game(ABC):
 
     name: ClassVar[str]
     render_fps: ClassVar[int] = 10
+    picture: ClassVar[tuple[int, int]] = (700, 700)  # width and height, pixels
     turn_based: ClassVar[bool] = False  # one agent acts at a time: the rules call `give_turn`
     params_type: ClassVar[type]
     presets: ClassVar[dict[str, dict[str, Any]]]
@@ -73,11 +74,11 @@ class Game(ABC):
 
     @abstractmethod
     def infos(self, state: Any) -> dict[str, dict[str, np.ndarray]]:
-        """By agent and key, the one-dimensional views of `state` (numeric, one entry a world)."""
+        """By agent and key, views of `state`: numeric, one entry a world (a mask has a row a world)."""
 
     @abstractmethod
     def global_state(self, state: Any) -> np.ndarray:
-        """The view of `state` that `env.state()` returns, worlds first."""
+        """What `env.state()` returns, worlds first: a view of `state`, or made from it."""
 
     @abstractmethod
     def draw(
@@ -100,6 +101,10 @@ class Game(ABC):
 
     def after_reset(self, fixed: Any, shared: Shared, state: Any, mask: np.ndarray) -> None:  # noqa: B027
         """Write what is fixed (never None here) over what was drawn; observations are written anew afterwards."""
+
+    def events(self, state: Any, w: int) -> list[Any]:
+        """What happened in the latest step of world w, for people; nothing where the game has no events."""
+        return []
 
     def metrics(self, episodes: Episodes) -> dict[str, np.ndarray]:
         """What is worth knowing of each of E finished episodes: numbers [E] by name, NaN where one does not apply."""

@@ -56,6 +56,12 @@ def rule(function: Callable) -> Callable:
     return numba.njit(**_OPTIONS, forceinline=True)(function)
 
 
+def helper(function: Callable) -> Callable:
+    """Compile a function of a few numbers that is called from many places: copies of it would take long to compile.
+    Not for functions that take tuples of arrays, which are costly to hand over."""
+    return numba.njit(**_OPTIONS)(function)
+
+
 def kernel(function: Callable) -> Callable:
     """Compile a loop over worlds, cached on disk where some folder is writable."""
     if config.DISABLE_JIT:

@@ -51,7 +51,8 @@ class OneWorld:
         self._rewards, self._terminated, self._truncated = e.rewards[0], e.terminated[0], e.truncated[0]
         self._look: dict[str, Callable[[], Any]] = {a: _copier(view) for a, view in worlds._observations.items()}
         self._readers = {
-            agent: [(key, view.item) for key, view in infos.items()] for agent, infos in worlds._infos.items()
+            agent: [(key, view.item if view.ndim == 1 else view[0].copy) for key, view in infos.items()]
+            for agent, infos in worlds._infos.items()
         }
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
         self._spaces = self.game.action_spaces
@@ -91,6 +92,11 @@ class OneWorld:
         self._demand_reset("state")
         return self.game.global_state(self._worlds._state)[0].copy()
 
+    def events(self) -> list[Any]:
+        """What happened in the latest step, for people; empty for games without events."""
+        self._demand_reset("events")
+        return self.game.events(self._worlds._state, 0)
+
     # Drawing --------------------------------------------------------------------------------------------------
 
     def render(self) -> np.ndarray | None:
@@ -102,7 +108,7 @@ class OneWorld:
         if self._canvas is None:
             from mpe_ext.engine.canvas import Canvas  # pygame comes with the first drawing
 
-            self._canvas = Canvas(title=self.game.name)
+            self._canvas = Canvas(self.game.picture, self.game.name)
         worlds = self._worlds
         self.game.draw(self._canvas, worlds._shared, worlds._state, 0, self.max_cycles, self.beliefs)
         if self.render_mode == "human":

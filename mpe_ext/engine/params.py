@@ -7,18 +7,22 @@ import dataclasses
 import difflib
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 LARGEST_INT = 2**31 - 1
 
 
 def param(default: Any, doc: str, *, low: float | None = None, high: float | None = None, above: float | None = None,
-          choices: tuple = ()) -> Any:  # fmt: skip
+          choices: tuple = (), read: Callable[[Any], Any] | None = None, allowed: str = "") -> Any:  # fmt: skip
     """A dataclass field. `low` and `high` are the least and the largest value allowed, `above` must be exceeded.
 
-    The type that is demanded is the default's: bool, int, float (finite) or, with `choices`, one of those.
+    The type that is demanded is the default's: bool, int, float (finite) or, with `choices`, one of those. With `read`
+    it is whatever `read(value)` accepts, which returns the value to keep (a string or a number) or raises ValueError;
+    `allowed` says in words what that is.
     """
-    metadata = {"doc": doc, "low": low, "high": high, "above": above, "choices": choices}
+    metadata = {"doc": doc, "low": low, "high": high, "above": above, "choices": choices, "read": read,
+                "allowed": allowed}  # fmt: skip
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -30,6 +34,8 @@ def nearest(name: str, known) -> str:
 
 def _allowed(field: dataclasses.Field) -> str:
     limits = field.metadata
+    if limits["allowed"]:
+        return limits["allowed"]
     if limits["choices"]:
         return "one of " + ", ".join(repr(c) for c in limits["choices"])
     kind = type(field.default)
@@ -46,6 +52,8 @@ def _allowed(field: dataclasses.Field) -> str:
 def _coerce(field: dataclasses.Field, value: Any) -> Any:
     """The value in the field's own type, or None if it is not allowed (no parameter has None as a value)."""
     limits = field.metadata
+    if limits["read"]:
+        return limits["read"](value)
     if limits["choices"]:
         # True == 1, so compare types as well.
         matches = [c for c in limits["choices"] if type(c) is type(value) and c == value]

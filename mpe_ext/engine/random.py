@@ -5,6 +5,8 @@ A stream is a key and a count of draws, both held in the world's state, so a sna
 the stream. Draw number c of the stream with key k is `mix(k + c * GOLDEN)`.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from mpe_ext.engine.jit import rule
@@ -33,11 +35,24 @@ def stream_key(seed: np.ndarray, world: np.ndarray) -> np.ndarray:
         return _mix(_mix(seed + GOLDEN) + (world + _ONE) * GOLDEN)
 
 
+class Stream(NamedTuple):
+    """A stream beside the worlds' own: a game may keep such arrays in its state and hand them over in place of `e`."""
+
+    key: np.ndarray  # uint64[W]
+    counter: np.ndarray  # uint64[W]
+
+
+@rule
+def bits(w, e):
+    """64 random bits from the stream of world w."""
+    e.counter[w] += _ONE
+    return mix(e.key[w] + e.counter[w] * GOLDEN)
+
+
 @rule
 def random(w, e):
-    """Uniform in [0, 1), 53 bits, from the stream of world w."""
-    e.counter[w] += _ONE
-    return (mix(e.key[w] + e.counter[w] * GOLDEN) >> _SHIFT_11) * _TWO_TO_MINUS_53
+    """Uniform in [0, 1), 53 bits."""
+    return (bits(w, e) >> _SHIFT_11) * _TWO_TO_MINUS_53
 
 
 @rule

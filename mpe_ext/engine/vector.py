@@ -78,7 +78,8 @@ class VectorEnv:
             engine = {"episode_return": e.episode_return[:, i], "episode_length": e.episode_length[:, i]}
             self._infos[agent] = own[agent] | engine
         every = {id(view): view for infos in self._infos.values() for view in infos.values()}  # agents may share one
-        self._info_at_reset = [(view, view[0]) for view in every.values()]
+        # Masks are written by the rules like observations.
+        self._info_at_reset = [(view, view[0]) for view in every.values() if view.ndim == 1]
         self._final: dict[str, Any] = {}  # observations at the end of episodes, 0 in worlds where none ended just now
         self._ended = np.zeros(self.num_envs, np.bool_)  # these worlds' just did
         self._bound: dict[str, Callable] = {}
@@ -192,6 +193,10 @@ class VectorEnv:
         view = self.game.global_state(self._state)
         return view.copy() if self.copy else view
 
+    def events(self, world: int) -> list[Any]:
+        """What happened in the latest step of one world, for people; empty for games without events."""
+        return self.game.events(self._state, world)
+
     # Snapshots ------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, np.ndarray]:
@@ -302,9 +307,9 @@ class VectorEnv:
         if not self._final:
             self._final = {agent: zeros_like(view) for agent, view in self._observations.items()}
         pairs = [
-            pair
+            (source.reshape(self.num_envs, -1), target.reshape(self.num_envs, -1))
             for agent, view in self._observations.items()
-            for pair in zip(arrays(view), arrays(self._final[agent]), strict=True)
+            for source, target in zip(arrays(view), arrays(self._final[agent]), strict=True)
         ]
         step, reset, tuples, limit = self._kernel("step"), self._kernel("reset"), self._tuples, self._max_cycles
         done, begin, kept = self._shared.done, self._shared.begin, self._ended

@@ -86,6 +86,60 @@ EVENT_CODE = {event: code for code, event in enumerate(EVENTS, start=1)}
 ROUTINES = tuple(dict.fromkeys(b.routine for b in BEHAVIOURS))  # in the order of BEHAVIOURS
 QUERY_KINDS = tuple(dict.fromkeys(q.routine for q in QUERIES))
 
+EVENT_NAMES = ("none", *map(str, EVENTS))  # by code
+
+# The kitchen ------------------------------------------------------------------------------------------------------
+
+FLOOR, COUNTER, BOARD, STAR, SINK, TOMATO_SUPPLY, ONION_SUPPLY, BIN = range(8)
+TERRAINS = ("floor", "counter", "cutting board", "star", "sink", "tomato supply", "onion supply", "bin")
+OPERATIONS = ("move", "pick", "place", "serve", "merge", "interact")
+MOVE, PICK, PLACE, SERVE, MERGE, INTERACT = range(6)
+DIRECTIONS = ("up", "right", "down", "left")
+ACTIONS = tuple(f"{operation} {direction}" for operation in OPERATIONS for direction in DIRECTIONS)  # by number
+COLLISIONS = ("none", "solid", "fire", "swap", "contested", "occupied")  # why a move was not made, by code
+FREE, SOLID, ON_FIRE, SWAP, CONTESTED, OCCUPIED = range(6)
+
+SIDE = 8  # cells; cell number = SIDE * row + column
+MOST_AGENTS = 4
+
+
+class Plane(NamedTuple):
+    """One plane of the observation's map: 1 at the cells that it speaks of."""
+
+    name: str
+    item: int = NOTHING  # that lies there or is held there
+    terrain: int = FLOOR
+    other: str = ""  # fire, self, others
+
+
+PLANES = (
+    Plane("counter", terrain=COUNTER),
+    *(Plane(ITEMS[i], item=i) for i in range(1, 12)),
+    Plane("fire", other="fire"),
+    *(Plane(TERRAINS[k], terrain=k) for k in (BOARD, STAR, SINK, TOMATO_SUPPLY, ONION_SUPPLY)),
+    Plane("self", other="self"),
+    Plane("other agents", other="others"),
+)
+BIN_PLANE = Plane(TERRAINS[BIN], terrain=BIN)  # the 21st, of kitchens that have a bin
+FIRE_PLANE, SELF_PLANE, OTHERS_PLANE = (
+    next(k for k, plane in enumerate(PLANES) if plane.other == name) for name in ("fire", "self", "others")
+)
+INVENTORY = ("column", "row", "holding", *(f"ordered {ITEMS[i]}" for i in DISHES))
+
+# Letters of text levels: terrain, then what may lie on a counter.
+TERRAIN_LETTERS = {
+    FLOOR: ".",
+    COUNTER: "#",
+    BOARD: "K",
+    STAR: "D",
+    SINK: "S",
+    TOMATO_SUPPLY: "T",
+    ONION_SUPPLY: "O",
+    BIN: "B",
+}
+ITEM_LETTERS = dict(zip(range(1, 12), "tocnpdqrmfx", strict=True))
+FIRE_LETTER = "F"
+
 # The program's state ----------------------------------------------------------------------------------------------
 
 RUNNING, COMPLETED, VIOLATED, TRUNCATED = range(4)

@@ -100,5 +100,5 @@ def _advance(lo, hi, outside, pointers, tables):
     o, s, p = _Outside(*outside), k.Pointers(*pointers), k.Tables(*tables)
     for w in range(lo, hi):
         if o.status[w] == k.RUNNING:
-            k.advance_program(w, s, p, o.events, o.told, o.matched, o.answers[w])
+            k.advance_program(w, s, p, o.events, o.told, o.matched, o.answers[w], 0)
             o.status[w] = k.program_status(w, s)

@@ -147,9 +147,9 @@ def wanting(w, s, p, behaviour, told):
 
 
 @rule
-def advance_program(w, s, p, events, told, matched, answers):
+def advance_program(w, s, p, events, told, matched, answers, front_runner):
     """One program phase: each event of the step moves on at most one pointer, whose number `matched` then has, else
-    -1; afterwards those who waited go on."""
+    -1; afterwards those who waited go on. Events are taken from the agent `front_runner` on."""
     for loop in range(s.arrivals.shape[1]):
         s.arrivals[w, loop] = 0
     for slot in range(s.mode.shape[1]):
@@ -162,10 +162,11 @@ def advance_program(w, s, p, events, told, matched, answers):
     while moving:
         slot = -1
         while i < agents and slot < 0:
-            if events[w, i] > 0 and matched[w, i] < 0:
-                slot = wanting(w, s, p, events[w, i], told[w, i])
+            actor = (front_runner + i) % agents
+            if events[w, actor] > 0 and matched[w, actor] < 0:
+                slot = wanting(w, s, p, events[w, actor], told[w, actor])
             if slot >= 0:
-                matched[w, i] = s.pid[w, slot]
+                matched[w, actor] = s.pid[w, slot]
                 branch = s.branch[w, slot]
                 for loop in range(p.first_loop[branch], p.last_loop[branch]):
                     s.arrivals[w, loop] = 0

@@ -1,0 +1,524 @@
+"""Overcooked-v2: parameters, agents and spaces. The rules are in rules.py."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+
+from mpe_ext.engine.game import Episodes, Game, Kernels
+from mpe_ext.engine.params import param
+from mpe_ext.engine.shared import Shared
+from mpe_ext.overcooked_v2 import fire, kitchens, observe, rules, scenes
+from mpe_ext.overcooked_v2 import tables as t
+from mpe_ext.overcooked_v2.levels import Level, plates, print_level, read_level
+from mpe_ext.overcooked_v2.program.corpus import corpus, load
+from mpe_ext.overcooked_v2.program.executor import Executor
+from mpe_ext.overcooked_v2.program.kernels import Pointers
+from mpe_ext.overcooked_v2.program.kernels import allocate as allocate_pointers
+from mpe_ext.overcooked_v2.program.parse import Parsed, parse
+from mpe_ext.overcooked_v2.program.resources import Needs, needs
+from mpe_ext.overcooked_v2.program.syntax import (
+    Do,
+    If,
+    Seq,
+    While,
+    asked,
+    blocks,
+    never_ends,
+    print_program,
+    renumbered,
+    walk,
+)
+from mpe_ext.overcooked_v2.program.tables import Tables, compiled
+
+_MOST_RETURNS = 16  # plates on their way back at a time
+_SURE_TO_FIT = 6  # items that every style has room for
+POOL = {"train": 0, "val": 500, "test": 1000}  # kitchens of a split and style; 0: as many as there are
+
+
+def read_program(value: Any) -> str:
+    """A program as the parameter keeps it: its name in the corpus, else its canonical text."""
+    if isinstance(value, Parsed):
+        value = value.program
+    if isinstance(value, Seq):
+        return print_program(renumbered(value))
+    if not isinstance(value, str):
+        raise ValueError(f"program={value!r}: must be a name from the corpus, the text of a program, or a parsed one")
+    if value in corpus():
+        return value
+    if "(" not in value:
+        load(value)  # raises: says what there is
+    parsed = parse(value)
+    for warning in parsed.warnings:
+        warnings.warn(f"program: {warning}", stacklevel=2)
+    return print_program(parsed.program)
+
+
+def read_scene(value: Any) -> int | str:
+    """A scene as the parameter keeps it: an index, -1 for a new one at each reset, or the text of a level."""
+    if isinstance(value, str):
+        return print_level(read_level(value, bin=True))
+    if isinstance(value, bool) or not isinstance(value, Integral) or not -1 <= int(value) < 2**53:
+        raise ValueError(f"scene={value!r}: must be an index from 0 on, the text of a level, or -1 for any")
+    return int(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """All parameters of the game."""
+
+    preset: str = param("default", "where the defaults come from", choices=("default",))
+    program: str = param(
+        "H2",
+        "what the team must do: a name from the corpus, the text of a program, or a parsed program",
+        read=read_program,
+        allowed="a name from the corpus, or a program",
+    )
+    style: str = param("open", "of the kitchens' walls", choices=scenes.STYLES)
+    split: str = param("train", "which kitchens are drawn; no two splits share one", choices=scenes.SPLITS)
+    scene: Any = param(
+        -1,
+        "index of the one kitchen of style and split to play in, or a level as text; -1: a new one at each reset",
+        read=read_scene,
+        allowed="an index, the text of a level, or -1",
+    )
+    pool: int = param(
+        -1, "kitchens that are drawn from; -1: 500 of `val`, 1000 of `test`, of `train` all; 0: all", low=-1
+    )
+    n_agents: int = param(2, "agents (1 to 4, no fewer than rooms)", low=1, high=t.MOST_AGENTS)
+    agents_same_room: bool = param(False, "all agents begin in one room, where all that is needed can be done")
+    p_start_holding: float = param(0.0, "probability that an agent begins with an item in its hand", low=0.0, high=1.0)
+    n_plates: int = param(
+        2, "plates in the kitchen; those that the program does not need clean are dirty", low=0, high=6
+    )
+    bin: bool = param(False, "a bin that destroys food")
+    t_chop: int = param(1, "interactions that chopping takes", low=1, high=100)
+    t_wash: int = param(1, "interactions that washing takes", low=1, high=100)
+    dirty_return: str = param(
+        "hand",
+        "where a served dish's plate comes back, dirty: to the server's `hand` at once, to the `counter` nearest to "
+        "the star, or not at all",
+        choices=rules.DIRTY_RETURN,
+    )
+    return_delay: int = param(5, "steps until then, with `dirty_return='counter'`", low=0, high=10_000)
+    orders_mode: str = param(
+        "static",
+        "`static`: each dish of the program is ordered with probability 0.5, others 0.3; `all`; `stream`: as "
+        "`static`, and more during the episode",
+        choices=rules.ORDERS_MODES,
+    )
+    order_rate: float = param(0.02, "new orders a step, with `orders_mode='stream'`", low=0.0, high=10.0)
+    fire_mode: str = param(
+        "auto",
+        "`initial`: one fire from the start; `once`: one within the first 40 steps; `hazard`: at any step; `legacy`: "
+        "after step 60; `auto`: `initial` or `once`, as the program speaks of fire outside of daemons or in them",
+        choices=("auto", *fire.MODES),
+    )
+    fire_sites: str = param("floor", "what may burn", choices=fire.SITES)
+    fire_hazard: float = param(0.02, "probability of a fire at a step, with `fire_mode='hazard'`", low=0.0, high=1.0)
+    max_fires: int = param(1, "fires that hazard and spreading lead to at most", low=1, high=64)
+    fire_spread: float = param(0.0, "probability a step that a fire older than 10 steps spreads", low=0.0, high=1.0)
+    must_extinguish: bool = param(False, "the program is not complete as long as something burns")
+    strict: str = param(
+        "paper",
+        "which unwanted events are violations: `paper`: all but picks from counters; `lenient`: no pick; `off`: none",
+        choices=rules.STRICT,
+    )
+    view: str = param(
+        "full",
+        "what an agent sees: `component`: the room that it is in and what is around that; `radius`: a square",
+        choices=observe.VIEWS,
+    )
+    view_radius: int = param(2, "cells to each side, with `view='radius'`", low=0, high=7)
+    raw_xy: bool = param(False, "column and row in the inventory are cells, not shares of 7")
+    obs_time: bool = param(False, "the inventory ends with the steps played, divided by 128")
+    subtask_reward: float = param(0.2, "everybody's reward for an event that moves the program on")
+    completion_reward: float = param(1.0, "everybody's reward for its completion")
+    observation_format: str = param(
+        "dict",
+        "`dict`: `{'map', 'inventory', 'action_mask'}`; `flat`: `{'observation', 'action_mask'}`, map and inventory as "
+        "one vector; `box`: that vector",
+        choices=("dict", "flat", "box"),
+    )
+    max_cycles: int = param(128, "steps after which an episode is truncated", low=1)
+
+    def __post_init__(self) -> None:
+        rooms = (
+            1 if self.agents_same_room or isinstance(self.scene, str) else scenes.ROOMS[scenes.STYLES.index(self.style)]
+        )
+        if self.n_agents < rooms:
+            raise ValueError(f"n_agents={self.n_agents}: style={self.style!r} has {rooms} rooms, each with an agent")
+        need = needs(self.tree, self.dirty_return != "none")
+        if self.n_plates < need.plates:
+            raise ValueError(f"n_plates={self.n_plates}: the program needs {need.plates} plates")
+
+    @property
+    def tree(self) -> Seq:
+        """The program."""
+        return load(self.program).program if self.program in corpus() else parse(self.program).program
+
+
+PRESETS: dict[str, dict[str, Any]] = {"default": {}}
+
+
+class Event(NamedTuple):
+    """What an agent brought about, for people."""
+
+    agent: str
+    behaviour: str
+    outcome: str  # matched, ignored, violation
+    pointer: int  # that it moved on, -1 for none
+
+
+class OvercookedV2(Game):
+    """One to four agents carry out a program in a kitchen."""
+
+    name = "overcooked_v2_v0"
+    render_fps = 5
+    picture = (1000, 640)
+    params_type = Parameters
+    presets = PRESETS
+    kernels = Kernels(rules.reset_worlds, rules.step_worlds, rules.observe_worlds)
+    params: Parameters
+
+    def __init__(self, params: Parameters):
+        super().__init__(params)
+        p = params
+        self.agents = tuple(f"chef_{i}" for i in range(p.n_agents))
+        self.planes = (*t.PLANES, t.BIN_PLANE) if p.bin else t.PLANES
+        self.program = p.tree
+        self._level = read_level(p.scene, p.n_agents, bin=p.bin) if isinstance(p.scene, str) else None
+        self._map_shape, self._inventory_size = (len(self.planes), t.SIDE, t.SIDE), len(t.INVENTORY) + p.obs_time
+        self.size = int(np.prod(self._map_shape)) + self._inventory_size
+        self._map_type: Any = np.uint8 if p.t_chop == 1 else np.float32
+        most = 7.0 if p.raw_xy else 1.0
+        high = np.array([most, most, *[1.0] * 4, *[np.inf] * p.obs_time], np.float32)
+        inventory = spaces.Box(np.zeros_like(high), high, dtype=np.float32)
+        mask = spaces.Box(0, 1, (len(t.ACTIONS),), np.int8)
+        vector_high = np.concatenate([np.ones(self.size - len(high), np.float32), high])
+        vector = spaces.Box(np.zeros_like(vector_high), vector_high, dtype=np.float32)
+        space: spaces.Space = vector
+        if p.observation_format == "dict":
+            kitchen = spaces.Box(0, 1, self._map_shape, self._map_type)
+            space = spaces.Dict({"map": kitchen, "inventory": inventory, "action_mask": mask})
+        elif p.observation_format == "flat":
+            space = spaces.Dict({"observation": vector, "action_mask": mask})
+        self.observation_spaces = dict.fromkeys(self.agents, space)
+        self.action_spaces = {agent: spaces.Discrete(len(t.ACTIONS)) for agent in self.agents}
+        numbers = 64 * (len(self.planes) - 2 + p.n_agents) + 3
+        self.state_space = spaces.Box(0.0, 9.0, (numbers,), np.float32)
+        self._check()
+
+    # What the program asks for --------------------------------------------------------------------------------
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What must be in the kitchen from the start."""
+        return needs(self.program, self.params.dirty_return != "none")
+
+    @cached_property
+    def fire_mode(self) -> int:
+        """The code of the fire mode, with `auto` decided."""
+        mode = self.params.fire_mode
+        if mode == "auto":
+            outside, inside = _speaks_of_fire(self.program)
+            mode = "initial" if outside else "once" if inside else "none"
+        return fire.MODES.index(mode)
+
+    @cached_property
+    def demands(self) -> int:
+        """The program's behaviours, as a bit set over their codes."""
+        return sum(1 << t.EVENT_CODE[b] for b in {s.behaviour for s in walk(self.program) if isinstance(s, Do)})
+
+    @property
+    def _items(self) -> list[int]:
+        """What every kitchen has beside distractors."""
+        need = self.needs
+        dirty = need.dirty + self.params.n_plates - need.plates
+        return [t.EXTINGUISHER, *[t.PLATE] * need.clean, *[t.DIRTY_PLATE] * dirty, *need.loose]
+
+    @property
+    def tables(self) -> Tables:
+        """The compiled program."""
+        return compiled(self.program)
+
+    def _check(self) -> None:
+        """Raises ValueError where no kitchen could be drawn, or there is nothing to do from the start."""
+        if not any(_begins(self.program, answers) for answers in self._first_answers()):
+            raise ValueError(f"program={self.params.program!r}: is complete before it has begun, whatever is ordered")
+        if self._level is not None:
+            self.check_level(self._level)
+        elif self.params.agents_same_room or len(self._items) > _SURE_TO_FIT:
+            self._try_scenes()
+
+    def _first_answers(self) -> Any:
+        asked_for = sorted({str(q) for q in _queries(self.program)})
+        for values in product((False, True), repeat=min(len(asked_for), 12)):
+            answers = dict(zip(asked_for, values, strict=False))
+            burning = answers.get("IsOnFire()", False)
+            if burning and self.fire_mode not in (fire.INITIAL,) and not isinstance(self.params.scene, str):
+                continue
+            yield answers
+
+    def check_level(self, level: Level) -> None:
+        """Raises ValueError where this program cannot be carried out in a level."""
+        total, _ = plates(level)
+        if total < self.needs.plates:
+            raise ValueError(f"scene: the level has {total} plates, but the program needs {self.needs.plates}")
+        if not kitchens.allowed_by(self, level):
+            raise ValueError(
+                "scene: the program cannot be carried out in this level: a station or an item that it needs, or an "
+                "agent, is out of the others' reach, over counters as well"
+            )
+        if all(self._complete_at_start(level, orders) for orders in product((0, 1), repeat=3)):
+            raise ValueError("scene: the program is complete before it has begun in this level")
+
+    def _complete_at_start(self, level: Level, drawn: tuple[int, ...]) -> bool:
+        items = {int(i) for i in (*(level.cells >> 3 & 15), *level.agents[:, 1])}
+        orders = [drawn[k] if level.orders[k] < 0 else int(level.orders[k]) for k in range(3)]
+        answers = {"IsOnFire()": bool((level.cells >> 7).any()) or self.fire_mode == fire.INITIAL}
+        answers |= {str(t.Query("is_ordered", (dish,))): orders[k] > 0 for k, dish in enumerate(t.DISHES)}
+        answers |= {str(t.Query("is_there", (i,))): i in items for i in t.NAMEABLE}
+        return not _begins(self.program, answers)
+
+    def _try_scenes(self) -> None:
+        if None in kitchens.scenes_of(self, range(4)):
+            p = self.params
+            alone = " with agents_same_room=True" if p.agents_same_room else ""
+            raise ValueError(f"style={p.style!r}: no kitchen has room for program={p.program!r}{alone}")
+
+    # Arrays ---------------------------------------------------------------------------------------------------
+
+    def numbers(self) -> rules.Rules:
+        p = self.params
+        arrays = {k: v for k, v in self.tables._asdict().items() if isinstance(v, np.ndarray)}
+        pool = POOL[p.split] if p.pool < 0 else p.pool
+        return rules.Rules(
+            style=scenes.STYLES.index(p.style),
+            split=scenes.SPLITS.index(p.split),
+            pool=pool,
+            items=np.array(self._items, np.uint8),
+            demands=self.demands,
+            mentioned=sum(1 << k for k, dish in enumerate(t.DISHES) if dish in _dishes(self.program)),
+            agents_same_room=p.agents_same_room,
+            p_start_holding=p.p_start_holding,
+            bin=int(p.bin),
+            orders_mode=rules.ORDERS_MODES.index(p.orders_mode),
+            order_rate=p.order_rate,
+            fire_mode=self.fire_mode,
+            fire_sites=fire.SITES.index(p.fire_sites),
+            fire_hazard=p.fire_hazard,
+            fire_spread=p.fire_spread,
+            max_fires=p.max_fires,
+            must_extinguish=p.must_extinguish,
+            dirty_return=rules.DIRTY_RETURN.index(p.dirty_return),
+            return_delay=p.return_delay,
+            strict=rules.STRICT.index(p.strict),
+            t_chop=p.t_chop,
+            t_wash=p.t_wash,
+            sight=observe.VIEWS.index(p.view),
+            sight_radius=p.view_radius,
+            raw_xy=p.raw_xy,
+            obs_time=p.obs_time,
+            subtask_reward=p.subtask_reward,
+            completion_reward=p.completion_reward,
+            **arrays,
+        )
+
+    def allocate(self, num_envs: int) -> rules.State:
+        w, p, n = num_envs, self.params, self.params.n_agents
+        pointers: Pointers = allocate_pointers(w, self.tables)
+        if p.observation_format == "dict":
+            kitchen = np.zeros((w, n, *self._map_shape), self._map_type)
+            inventory = np.zeros((w, n, self._inventory_size), np.float32)
+        else:  # parts of one vector
+            vector = np.zeros((w, n, self.size), np.float32)
+            kitchen = vector[..., : -self._inventory_size].reshape(w, n, *self._map_shape)
+            inventory = vector[..., -self._inventory_size :]
+        state = rules.State(
+            terrain=np.zeros((w, 64), np.uint8),
+            item=np.zeros((w, 64), np.uint8),
+            progress=np.zeros((w, 64), np.uint8),
+            floor=np.zeros(w, np.uint64),
+            plain=np.zeros(w, np.uint64),
+            handover=np.zeros(w, np.uint64),
+            fire=np.zeros(w, np.uint64),
+            fire_age=np.zeros((w, 64), np.int16),
+            ignite_at=np.full(w, -1, np.int16),
+            orders=np.zeros((w, 3), np.uint8),
+            returns=np.full((w, _MOST_RETURNS, 2), -1, np.int16),
+            cell=np.zeros((w, n), np.int64),
+            hand=np.zeros((w, n), np.uint8),
+            hand_progress=np.zeros((w, n), np.uint8),
+            action=np.full((w, n), -1, np.int64),
+            scene=np.zeros(w, np.int64),
+            found=np.zeros(w, np.bool_),
+            scene_key=np.zeros(w, np.uint64),
+            scene_counter=np.zeros(w, np.uint64),
+            scene_hash=np.zeros(w, np.uint64),
+            wish=np.zeros(w, np.int64),
+            given=np.zeros((w, 64), np.uint8),
+            given_agents=np.zeros((w, n, 2), np.int64),
+            given_orders=np.full((w, 3), -1, np.int64),
+            event=np.zeros((w, n), np.int64),
+            hard=np.zeros((w, n), np.bool_),
+            matched=np.full((w, n), -1, np.int64),
+            event_matched=np.zeros((w, n), np.int64),
+            useful=np.zeros((w, n), np.int64),
+            collision=np.zeros((w, n), np.int64),
+            status=np.zeros((w, n), np.int64),
+            told=np.full((w, n), -1, np.int64),
+            goal=np.zeros((w, n), np.int64),
+            planes=np.zeros((w, scenes.HASH_BITS), np.uint64),
+            **pointers._asdict(),
+            visible=np.zeros((w, n), np.uint64),
+            map=kitchen,
+            inventory=inventory,
+            mask=np.zeros((w, n, len(t.ACTIONS)), np.int8),
+        )
+        self.before_reset(None, state, np.ones(w, np.bool_))
+        return state
+
+    def observations(self, state: rules.State) -> dict[str, Any]:
+        views: dict[str, Any] = {}
+        for i, agent in enumerate(self.agents):
+            mask = state.mask[:, i]
+            if self.params.observation_format == "dict":
+                views[agent] = {"map": state.map[:, i], "inventory": state.inventory[:, i], "action_mask": mask}
+                continue
+            vector = state.map.base[:, i]
+            views[agent] = (
+                vector if self.params.observation_format == "box" else {"observation": vector, "action_mask": mask}
+            )
+        return views
+
+    def infos(self, state: rules.State) -> dict[str, dict[str, np.ndarray]]:
+        infos = {
+            agent: {
+                "event": state.event[:, i],
+                "event_matched": state.event_matched[:, i],
+                "useful_events": state.useful[:, i],
+                "program_status": state.status[:, i],
+                "collision": state.collision[:, i],
+            }
+            for i, agent in enumerate(self.agents)
+        }
+        if self.params.observation_format == "box":
+            for i, agent in enumerate(self.agents):
+                infos[agent]["action_mask"] = state.mask[:, i]
+        return infos
+
+    def global_state(self, state: rules.State) -> np.ndarray:
+        return kitchens.global_planes(state, len(t.TERRAINS) - (not self.params.bin))
+
+    # Options of reset -----------------------------------------------------------------------------------------
+
+    def read_options(self, options: Mapping[str, Any], num_envs: int) -> "list[int | Level] | None":
+        """`{"scene": ...}`: an index, a level's text, or a sequence with one of these for each world."""
+        if "scene" not in options:
+            return None
+        given = options["scene"]
+        if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+            if len(given) != num_envs:
+                raise ValueError(f"scene has {len(given)} entries, must have one for each of {num_envs} worlds")
+        else:
+            given = [given] * num_envs
+        read: dict[int | str, int | Level] = {}
+        for value in given:
+            if not isinstance(value, str):
+                read[value] = read_scene(value)  # type: ignore[assignment]
+            elif value not in read:
+                read[value] = read_level(value, self.params.n_agents, bin=self.params.bin)
+                self.check_level(read[value])  # type: ignore[arg-type]
+        return [read[value] for value in given]
+
+    def before_reset(self, fixed: "list[int | Level] | None", state: rules.State, mask: np.ndarray) -> None:
+        scene = self.params.scene if self._level is None else self._level
+        if fixed is None or all(one is fixed[0] for one in fixed):
+            _fix(state, mask, scene if fixed is None else fixed[0])
+            return
+        for w in np.flatnonzero(mask):
+            _fix(state, w, fixed[w])
+
+    # Episodes and pictures ------------------------------------------------------------------------------------
+
+    def events(self, state: rules.State, w: int) -> list[Event]:
+        outcomes = {1: "matched", 0: "ignored", -1: "violation"}
+        return [
+            Event(agent, t.EVENT_NAMES[code], outcomes[int(state.event_matched[w, i])], int(state.matched[w, i]))
+            for i, agent in enumerate(self.agents)
+            if (code := int(state.event[w, i]))
+        ]
+
+    def metrics(self, episodes: Episodes) -> dict[str, np.ndarray]:
+        status = episodes.last[self.agents[0]]["program_status"]
+        useful = sum(episodes.last[agent]["useful_events"] for agent in self.agents)
+        completed = status == t.COMPLETED
+        return {
+            "completed": completed.astype(float),
+            "violated": (status == t.VIOLATED).astype(float),
+            "useful events": np.asarray(useful, float),
+            "steps if completed": np.where(completed, episodes.lengths, np.nan),
+        }
+
+    def draw(
+        self,
+        canvas: Any,
+        shared: Shared,
+        state: rules.State,
+        w: int,
+        max_cycles: int,
+        beliefs: Mapping[str, np.ndarray],
+    ) -> None:
+        from mpe_ext.overcooked_v2.drawing import draw  # pygame comes with the first drawing
+
+        draw(canvas, self, shared, state, w)
+
+
+def _fix(state: rules.State, worlds: Any, scene: int | Level) -> None:
+    if isinstance(scene, Level):
+        kitchens.put_levels(state, worlds, scene)
+    else:
+        kitchens.put_indices(state, worlds, scene)
+
+
+# What programs say ------------------------------------------------------------------------------------------------
+
+
+def _queries(program: Seq) -> list[t.Query]:
+    asks = [asked(s.condition) for s in walk(program) if isinstance(s, If | While)]
+    return [ask.query for ask in asks if ask is not None]
+
+
+def _dishes(program: Seq) -> set[int]:
+    """The dishes that a program asks after or serves."""
+    served = [s.behaviour for s in walk(program) if isinstance(s, Do) and s.behaviour.routine == "Serve"]
+    return {b.items[0] for b in (*served, *_queries(program)) if b.routine in ("Serve", "is_ordered")}
+
+
+def _speaks_of_fire(program: Seq, daemon: bool = False) -> tuple[bool, bool]:
+    """Whether a program speaks of fire outside of daemons, and inside."""
+    found = [False, False]
+    for s in program.statements:
+        if isinstance(s, Do):
+            found[daemon] |= s.behaviour.routine == "PutOutFire"
+        if isinstance(s, If | While) and (ask := asked(s.condition)) is not None:
+            found[daemon] |= ask.query.routine == "IsOnFire"
+        endless = isinstance(s, While) and never_ends(Seq((s,)))
+        for block in blocks(s):
+            inner = _speaks_of_fire(block, daemon or endless or never_ends(block))
+            found = [a or b for a, b in zip(found, inner, strict=True)]
+    return found[0], found[1]
+
+
+def _begins(program: Seq, answers: Mapping[str, bool]) -> bool:
+    """Whether there is something to do, given the answers to all queries."""
+    executor = Executor(program)
+    executor.reset(lambda query: answers.get(query, False))
+    return executor.status == t.STATUSES[t.RUNNING]
