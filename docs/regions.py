@@ -21,6 +21,9 @@ from maddpg.algorithms import ALGORITHMS
 from mpe_ext.chefworld import game as chefworld
 from mpe_ext.engine import params
 from mpe_ext.meeting_scheduling import game as meeting
+from mpe_ext.overcooked_v2 import game as overcooked
+from mpe_ext.overcooked_v2 import tables as kitchen
+from mpe_ext.overcooked_v2.program.corpus import GROUPS, corpus
 from mpe_ext.simple_tag_while_c import game as tag
 
 RESULTS = Path("benchmarks/results")
@@ -47,6 +50,31 @@ def tag_observations(page: Path, root: Path) -> str:
             sizes = {agent.split("_")[0]: flatdim(space) for agent, space in game.observation_spaces.items()}
             rows.append([f"`{preset}`", f"`{quality}`", *(sizes[role] for role in roles), flatdim(game.state_space)])
     return table(["preset", "`env_quality`", *roles, "`state()`"], rows)
+
+
+def overcooked_planes(page: Path, root: Path) -> str:
+    """The planes of the map."""
+    planes = [*kitchen.PLANES, kitchen.BIN_PLANE]
+    columns = [(k, plane.name) for k, plane in enumerate(planes)]
+    return table(["plane", "1 at", "plane", "1 at", "plane", "1 at"], _in_columns(columns, 3))
+
+
+def overcooked_events(page: Path, root: Path) -> str:
+    """The codes of events."""
+    rows = [(code, f"`{name}`") for code, name in enumerate(kitchen.EVENT_NAMES) if code]
+    return table(["code", "event", "code", "event"], _in_columns(rows, 2))
+
+
+def _in_columns(cells: list[tuple], columns: int) -> list[list]:
+    height = -(-len(cells) // columns)
+    padded = cells + [("", "")] * (height * columns - len(cells))
+    return [[cell for c in range(columns) for cell in padded[c * height + r]] for r in range(height)]
+
+
+def overcooked_corpus(page: Path, root: Path) -> str:
+    """The programs of the corpus by group."""
+    names = {group: [f"`{e.name}`" for e in corpus().values() if e.group == group] for group in GROUPS}
+    return table(["group", "programs"], [[group, ", ".join(names[group])] for group in GROUPS])
 
 
 def options(algorithm: str, page: Path, root: Path) -> str:
@@ -255,6 +283,10 @@ REGIONS: dict[str, Callable[[Path, Path], str | None]] = {
     "chefworld-ladder": chefworld_ladder,
     "meeting-parameters": partial(parameters, meeting),
     "meeting-ladder": meeting_ladder,
+    "overcooked-parameters": partial(parameters, overcooked),
+    "overcooked-planes": overcooked_planes,
+    "overcooked-events": overcooked_events,
+    "overcooked-corpus": overcooked_corpus,
     "turns-speed": turns_speed,
     "maddpg-options": partial(options, "maddpg"),
     "dqn-options": partial(options, "dqn"),

@@ -4,7 +4,6 @@ MODULES = {
     "simple_tag_while_c_v0": "mpe_ext.simple_tag_while_c_v0",
     "chefworld_v0": "mpe_ext.chefworld_v0",
     "meeting_scheduling_v0": "mpe_ext.meeting_scheduling_v0",
-    "overcooked_v2_v0": "mpe_ext.overcooked_v2_v0",
 }
 
 

@@ -2,7 +2,7 @@
 
 A test that asks for `module` runs for each environment of the package; one that asks for `module` and `params` runs for
 each configuration of each. With the mark `simultaneous` it leaves out games whose agents take turns (test_turns.py asks
-the same of these).
+the same of these), with the mark `only` it runs for the environments that the mark names.
 """
 
 import importlib
@@ -49,6 +49,15 @@ CONFIGURATIONS = {
         "all_free": {"include_all_free": True, "first_mover": "participant_1"},
         "large": {"num_slots": 12, "max_messages": 5, "first_mover": "participant_0"},
     },
+    "overcooked_v2_v0": {
+        "default": {},
+        "four": {"n_agents": 4, "style": "three_room", "program": "U1", "strict": "off", "fire_mode": "hazard"},
+        "component": {"style": "two_room", "view": "component", "program": "S1", "strict": "lenient",
+                      "dirty_return": "counter", "obs_time": True},
+        "flat": {"observation_format": "flat", "style": "mixed", "program": "H1c", "orders_mode": "stream"},
+        "box": {"observation_format": "box", "view": "radius", "style": "noise2", "split": "test", "raw_xy": True},
+        "slow": {"t_chop": 3, "t_wash": 2, "bin": True, "style": "corridor", "strict": "off", "p_start_holding": 0.5},
+    },
 }  # fmt: skip
 
 
@@ -86,6 +95,8 @@ def is_turn_based(name):
 
 def pytest_generate_tests(metafunc):
     names = list(MODULES)
+    if only := metafunc.definition.get_closest_marker("only"):
+        names = list(only.args)
     if metafunc.definition.get_closest_marker("simultaneous"):
         names = [name for name in names if not is_turn_based(name)]
     if "params" in metafunc.fixturenames:

@@ -254,9 +254,9 @@ class Kitchen:
         side = next(room for room in before if cell in room)
         for counter in self.neighbours(cell):
             between = [room for room in before if room & set(self.neighbours(counter))]
-            if self.kind[counter] == "counter" and len(between) > 1:
-                if not set(self.neighbours(counter)) & (side - blocked):
-                    return False
+            shared = self.kind[counter] == "counter" and len(between) > 1
+            if shared and not set(self.neighbours(counter)) & (side - blocked):
+                return False
         manned = [room for room in after if room & set(self.at)]
         held = [here for here, hand in zip(self.at, self.hand, strict=True) if hand and "Extinguisher" in hand[0]]
         lying = [c for c, (item, _) in self.item.items() if "Extinguisher" in item]

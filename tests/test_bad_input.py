@@ -59,7 +59,7 @@ class Named:
 # Names in a dict of actions ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 @pytest.mark.parametrize("make", [single, batch])
 def test_names_of_agents(module, make):
     env = make(module)
@@ -78,7 +78,7 @@ def test_names_of_agents(module, make):
     env.step(actions)
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 @pytest.mark.parametrize("make", [single, batch])
 @pytest.mark.parametrize(
     "actions",
@@ -101,13 +101,13 @@ def test_actions_that_are_no_dict(module, make, actions):
         env.step(actions)
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 def test_a_mapping_that_is_no_dict_will_do(module):
     env, twin = single(module), single(module)
     assert freeze(env.step(MappingProxyType(actions_of(env)))) == freeze(twin.step(actions_of(twin)))
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 def test_names_of_agents_that_have_left(module):
     env = module.parallel_env(strict_mode=True, comm_radius=1e-6)
     env.reset(seed=1)
@@ -160,7 +160,7 @@ CONTINUOUS = [
 CASES = [(False, *case) for case in DISCRETE] + [(True, *case) for case in CONTINUOUS]
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 @pytest.mark.parametrize(("continuous", "action", "error", "value"), CASES, ids=lambda part: repr(part)[:30])
 @pytest.mark.filterwarnings("ignore:invalid value encountered in reduce:RuntimeWarning")
 def test_one_action(module, continuous, action, error, value):
@@ -184,7 +184,7 @@ def test_one_action(module, continuous, action, error, value):
 # A batch of actions -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 @pytest.mark.parametrize(
     ("value", "error", "words"),
     [
@@ -219,7 +219,7 @@ def nan_in(world, place):
     return array
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 @pytest.mark.parametrize(
     ("value", "error", "words"),
     [
@@ -245,7 +245,7 @@ def test_continuous_actions_of_a_batch(module, value, error, words):
 # Calls at the wrong time ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 @pytest.mark.parametrize("face", FACES)
 def test_before_the_first_reset(module, face):
     env = getattr(module, face)(**{"render_mode": "rgb_array"} if face != "vector_env" else {})
@@ -264,7 +264,7 @@ def test_before_the_first_reset(module, face):
         call()
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 def test_actions_after_the_end(module):
     env = single(module, max_cycles=2)
     actions = actions_of(env)
@@ -286,7 +286,7 @@ def test_actions_after_the_end(module):
             call()
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 def test_steps_of_finished_worlds(module):
     env = batch(module, max_cycles=2, autoreset_mode="disabled")
     env.step(actions_of(env))
@@ -294,7 +294,7 @@ def test_steps_of_finished_worlds(module):
         env.step(actions_of(env))
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 def test_who_is_asked_about(module):
     env, turns, many = single(module), module.env(), batch(module)
     turns.reset(seed=1)
@@ -387,7 +387,7 @@ def test_largest_max_cycles(module):
 # Snapshots --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 def test_snapshots_that_do_not_fit(module):
     for make in (single, batch):
         env = make(module)
@@ -418,7 +418,7 @@ def test_snapshots_that_do_not_fit(module):
         env.restore(single(module).snapshot())
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 def test_finished_worlds_do_not_fit_where_there_are_none(module):
     for mode in ("disabled", "next_step"):
         env = batch(module, max_cycles=2, autoreset_mode=mode)
@@ -433,7 +433,7 @@ def test_finished_worlds_do_not_fit_where_there_are_none(module):
 # Constructors -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 @pytest.mark.parametrize("face", FACES)
 def test_arguments_that_do_not_exist(module, face):
     make = getattr(module, face)
@@ -480,7 +480,7 @@ def test_own_values_of_a_batch(module, name, values, allowed):
         assert f"{name}={value!r}" in str(caught.value) and allowed in str(caught.value)
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 @pytest.mark.parametrize(
     ("name", "values", "allowed"),
     [
@@ -506,7 +506,7 @@ def test_values_of_parameters(module, name, values, allowed):
             assert f"{name}={value!r}" in str(caught.value) and allowed in str(caught.value)
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 def test_kinds_of_numbers_that_will_do(module):
     env = module.vector_env(
         np.int32(2), num_J=np.uint8(3), comm_radius=1, hit_reward=np.float32(2), updating_J=np.True_
@@ -516,7 +516,7 @@ def test_kinds_of_numbers_that_will_do(module):
         assert getattr(env.game.params, name) == value and type(getattr(env.game.params, name)) is type(value)
 
 
-@pytest.mark.simultaneous
+@pytest.mark.only("simple_tag_while_c_v0")
 def test_arguments_that_contradict_each_other(module):
     for strict in (True, "random"):
         for face in FACES:

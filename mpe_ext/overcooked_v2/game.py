@@ -197,23 +197,25 @@ class OvercookedV2(Game):
         self._map_shape, self._inventory_size = (len(self.planes), t.SIDE, t.SIDE), len(t.INVENTORY) + p.obs_time
         self.size = int(np.prod(self._map_shape)) + self._inventory_size
         self._map_type: Any = np.uint8 if p.t_chop == 1 else np.float32
-        most = 7.0 if p.raw_xy else 1.0
-        high = np.array([most, most, *[1.0] * 4, *[np.inf] * p.obs_time], np.float32)
-        inventory = spaces.Box(np.zeros_like(high), high, dtype=np.float32)
-        mask = spaces.Box(0, 1, (len(t.ACTIONS),), np.int8)
-        vector_high = np.concatenate([np.ones(self.size - len(high), np.float32), high])
-        vector = spaces.Box(np.zeros_like(vector_high), vector_high, dtype=np.float32)
-        space: spaces.Space = vector
-        if p.observation_format == "dict":
-            kitchen = spaces.Box(0, 1, self._map_shape, self._map_type)
-            space = spaces.Dict({"map": kitchen, "inventory": inventory, "action_mask": mask})
-        elif p.observation_format == "flat":
-            space = spaces.Dict({"observation": vector, "action_mask": mask})
-        self.observation_spaces = dict.fromkeys(self.agents, space)
+        self.observation_spaces = {agent: self._observation_space() for agent in self.agents}
         self.action_spaces = {agent: spaces.Discrete(len(t.ACTIONS)) for agent in self.agents}
         numbers = 64 * (len(self.planes) - 2 + p.n_agents) + 3
         self.state_space = spaces.Box(0.0, 9.0, (numbers,), np.float32)
         self._check()
+
+    def _observation_space(self) -> spaces.Space:
+        """One agent's; every agent has its own, since a space samples from a stream of its own."""
+        p = self.params
+        most = 7.0 if p.raw_xy else 1.0
+        high = np.array([most, most, *[1.0] * 4, *[np.inf] * p.obs_time], np.float32)
+        mask = spaces.Box(0, 1, (len(t.ACTIONS),), np.int8)
+        if p.observation_format == "dict":
+            kitchen = spaces.Box(0, 1, self._map_shape, self._map_type)
+            inventory = spaces.Box(np.zeros_like(high), high, dtype=np.float32)
+            return spaces.Dict({"map": kitchen, "inventory": inventory, "action_mask": mask})
+        high = np.concatenate([np.ones(self.size - len(high), np.float32), high])
+        vector = spaces.Box(np.zeros_like(high), high, dtype=np.float32)
+        return vector if p.observation_format == "box" else spaces.Dict({"observation": vector, "action_mask": mask})
 
     # What the program asks for --------------------------------------------------------------------------------
 
@@ -268,9 +270,12 @@ class OvercookedV2(Game):
 
     def check_level(self, level: Level) -> None:
         """Raises ValueError where this program cannot be carried out in a level."""
-        total, _ = plates(level)
-        if total < self.needs.plates:
-            raise ValueError(f"scene: the level has {total} plates, but the program needs {self.needs.plates}")
+        (total, clean), need = plates(level), self.needs
+        if total < need.plates or clean < need.clean:
+            raise ValueError(
+                f"scene: the level has {total} plates, {clean} of them empty and clean, but the program needs "
+                f"{need.plates}, {need.clean} of them clean"
+            )
         if not kitchens.allowed_by(self, level):
             raise ValueError(
                 "scene: the program cannot be carried out in this level: a station or an item that it needs, or an "
@@ -392,7 +397,7 @@ class OvercookedV2(Game):
             if self.params.observation_format == "dict":
                 views[agent] = {"map": state.map[:, i], "inventory": state.inventory[:, i], "action_mask": mask}
                 continue
-            vector = state.map.base[:, i]
+            vector = state.map.base[:, i]  # type: ignore[index]
             views[agent] = (
                 vector if self.params.observation_format == "box" else {"observation": vector, "action_mask": mask}
             )

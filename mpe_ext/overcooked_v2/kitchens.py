@@ -16,7 +16,7 @@ from mpe_ext.overcooked_v2.zones import certified, needs_team
 class Scene(NamedTuple):
     """One kitchen of a split and style."""
 
-    index: int
+    number: int  # its index
     level: str  # as text
     hash: int  # canonical: equal for kitchens that are mirrored or turned
     forced_coop: bool  # no agent could do alone what the program demands

@@ -118,10 +118,10 @@ def _check_items(cells: np.ndarray, agents: np.ndarray) -> None:
 
 
 def plates(level: Level) -> tuple[int, int]:
-    """How many plates there are in all, and how many of them are dirty."""
+    """How many plates there are in all, and how many of them are empty and clean."""
     items = [int(i) for i in (*(level.cells >> 3 & 15), *level.agents[:, 1])]
-    dirty = items.count(t.DIRTY_PLATE)
-    return dirty + sum("Plate" in t.PARTS[i] for i in items if i), dirty
+    clean = items.count(t.PLATE)
+    return sum(bool(t.PARTS[i] & {"Plate", "DirtyPlate"}) for i in items if i), clean
 
 
 def print_level(level: Level) -> str:

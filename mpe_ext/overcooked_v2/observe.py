@@ -56,7 +56,7 @@ def observe_mask(w, s, over):
         for d in range(4):
             front = s.cell[w, a] + STEPS[d]
             terrain, item, burning = s.terrain[w, front], s.item[w, front], has(s.fire[w], front)
-            for operation in range(1, 6):
+            for operation in range(6):
                 s.mask[w, a, 4 * operation + d] = over or allowed(operation, hand, terrain, item, burning)
 
 

@@ -15,9 +15,8 @@ from mpe_ext.engine.random import Stream, bits, integer, random
 from mpe_ext.engine.shared import Shared, close_step, open_episode, open_step
 from mpe_ext.overcooked_v2 import fire, scenes
 from mpe_ext.overcooked_v2 import tables as t
-from mpe_ext.overcooked_v2.bits import NO_CELLS, STEPS, beside, bit, first, flood, grown, has
+from mpe_ext.overcooked_v2.bits import NO_CELLS, STEPS, beside, bit, first, grown, has
 from mpe_ext.overcooked_v2.observe import (
-    IS_FOOD,
     MERGED,
     RADIUS,
     allowed,
@@ -409,7 +408,7 @@ def answers(w, s, p):
     seen = NO_CELLS
     for a in range(s.cell.shape[1]):
         seen |= s.visible[w, a]
-    there = 0
+    there = np.int64(0)
     for cell in range(64):
         if s.item[w, cell] != t.NOTHING and has(seen, cell):
             there |= 1 << np.int64(s.item[w, cell])

@@ -54,7 +54,7 @@ def zone(rooms, plain, start):
 def can_do(w, s, demands, floor, at_hand):
     """Whether all behaviours of the bit set `demands` can be carried out by agents who walk on `floor` and have, beside
     what lies around it, the items of the bit set `at_hand`."""
-    around, places, items = beside(floor), 0, at_hand
+    around, places, items = beside(floor), np.int64(0), np.int64(at_hand)
     for cell in range(64):
         if has(around, cell):
             places |= 1 << np.int64(s.terrain[w, cell])
@@ -80,7 +80,7 @@ def can_do(w, s, demands, floor, at_hand):
 @rule
 def certified(w, s, demands):
     """Whether the agents form one zone in which all that the program demands can be done."""
-    agents, hands = NO_CELLS, 0
+    agents, hands = NO_CELLS, np.int64(0)
     for a in range(s.cell.shape[1]):
         agents |= bit(s.cell[w, a])
         hands |= 1 << np.int64(s.hand[w, a])
