@@ -49,15 +49,6 @@ CONFIGURATIONS = {
         "all_free": {"include_all_free": True, "first_mover": "participant_1"},
         "large": {"num_slots": 12, "max_messages": 5, "first_mover": "participant_0"},
     },
-    "overcooked_v2_v0": {
-        "default": {},
-        "four": {"n_agents": 4, "style": "three_room", "program": "U1", "strict": "off", "fire_mode": "hazard"},
-        "component": {"style": "two_room", "view": "component", "program": "S1", "strict": "lenient",
-                      "dirty_return": "counter", "obs_time": True},
-        "flat": {"observation_format": "flat", "style": "mixed", "program": "H1c", "orders_mode": "stream"},
-        "box": {"observation_format": "box", "view": "radius", "style": "noise2", "split": "test", "raw_xy": True},
-        "slow": {"t_chop": 3, "t_wash": 2, "bin": True, "style": "corridor", "strict": "off", "p_start_holding": 0.5},
-    },
 }  # fmt: skip
 
 
