@@ -37,7 +37,10 @@ def play(worlds: Worlds, player: Player, episodes: int, seed: int, options: dict
     begin = getattr(player, "begin", lambda worlds: None)
     observations, infos = worlds.reset(seed=seed, options=options)
     begin(None)
-    running = {a: {k: np.zeros(width) for k in infos[a] if not k.startswith("episode_")} for a in agents}
+    running = {
+        a: {k: np.zeros(width) for k, v in infos[a].items() if np.ndim(v) == 1 and not k.startswith("episode_")}
+        for a in agents
+    }  # a mask adds up to nothing
     result = Episodes(
         np.zeros(episodes),
         {a: np.zeros(episodes) for a in agents},

@@ -85,8 +85,9 @@ def test_every_program_has_kitchens(name):
 
 
 def test_an_index_is_the_same_kitchen_for_ever():
-    """In whatever batch; written down on the day of the first release."""
+    """In whatever batch, and on every machine."""
     first = scenes_of(game("two_room", split="test"), [5, 3])[1]
+    assert first.hash == 1134844088038713897
     assert first == scenes_of(game("two_room", split="test"), range(4))[3]
 
 
@@ -98,8 +99,7 @@ def test_agents_in_one_room_can_do_it_there():
 
 
 def test_who_needs_a_team():
-    scenes_found = scenes_of(game("two_room"), range(50))
-    assert all(scene.forced_coop for scene in scenes_found[:1]) or any(s.forced_coop for s in scenes_found)
+    assert sum(scene.forced_coop for scene in scenes_of(game("two_room"), range(50))) > 45
     assert not any(scene.forced_coop for scene in scenes_of(game("open"), range(50)))
 
 

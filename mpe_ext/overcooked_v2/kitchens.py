@@ -9,7 +9,7 @@ from mpe_ext.engine import shared as sh
 from mpe_ext.engine.jit import kernel
 from mpe_ext.overcooked_v2 import tables as t
 from mpe_ext.overcooked_v2.levels import Level, print_level
-from mpe_ext.overcooked_v2.rules import DRAWN, GIVEN, State, take_level
+from mpe_ext.overcooked_v2.rules import GIVEN, State
 from mpe_ext.overcooked_v2.zones import certified, needs_team
 
 
@@ -26,12 +26,9 @@ class Scene(NamedTuple):
 def scenes_of(game: Any, indices: Iterable[int]) -> list[Scene | None]:
     """The scenes of a game's split and style with these indices; None where none was found."""
     wanted = np.array(list(indices), np.int64)
-    if not len(wanted):
-        return []
-    state, shared = game.allocate(len(wanted)), sh.allocate(len(wanted), len(game.agents), 0)
+    state = game.allocate(len(wanted))
     state.wish[:] = wanted
-    shared.begin[:] = True
-    game.kernels.reset(0, len(wanted), tuple(shared), tuple(state), tuple(game.numbers()))
+    _begin(game, state)
     able, team = certify(game, state)
     return [
         Scene(int(i), print_level(level_of(state, w)), int(state.scene_hash[w]), bool(team[w]), bool(able[w]))
@@ -39,6 +36,22 @@ def scenes_of(game: Any, indices: Iterable[int]) -> list[Scene | None]:
         else None
         for w, i in enumerate(wanted)
     ]
+
+
+def tried(game: Any, level: Level) -> tuple[bool, bool]:
+    """Whether the team can do in a level what the program demands, and whether an episode can begin there: there is
+    something to do, and a place for a fire that burns from the start."""
+    state = game.allocate(1)
+    put_levels(state, np.ones(1, np.bool_), level)
+    _begin(game, state)
+    return bool(certify(game, state)[0][0]), bool(state.found[0])
+
+
+def _begin(game: Any, state: State) -> None:
+    """Reset all worlds, outside of any environment."""
+    shared = sh.allocate(len(state.cell), len(game.agents), 0)
+    shared.begin[:] = True
+    game.kernels.reset(0, len(state.cell), tuple(shared), tuple(state), tuple(game.numbers()))
 
 
 def level_of(state: State, w: int) -> Level:
@@ -55,11 +68,6 @@ def put_levels(state: State, worlds: np.ndarray, level: Level) -> None:
     state.given[worlds], state.given_agents[worlds], state.given_orders[worlds] = level
 
 
-def put_indices(state: State, worlds: np.ndarray, indices: Any = DRAWN) -> None:
-    """Let the next reset of these worlds take the scenes with these indices, or any."""
-    state.wish[worlds] = indices
-
-
 def certify(game: Any, state: State) -> tuple[np.ndarray, np.ndarray]:
     """For kitchens at the beginning of an episode, (bool[W] can the team do what the program demands, bool[W] would no
     agent be able to do it alone)."""
@@ -68,27 +76,12 @@ def certify(game: Any, state: State) -> tuple[np.ndarray, np.ndarray]:
     return able, team
 
 
-def allowed_by(game: Any, level: Level) -> bool:
-    """Whether the team can do in a level what the program demands."""
-    state = game.allocate(1)
-    put_levels(state, np.ones(1, np.bool_), level)
-    _take_levels(0, 1, tuple(state))
-    return bool(certify(game, state)[0][0])
-
-
 @kernel
 def _certify(lo, hi, state, demands, able, team):
     s = State(*state)
     for w in range(lo, hi):
         able[w] = certified(w, s, demands)
         team[w] = needs_team(w, s, demands)
-
-
-@kernel
-def _take_levels(lo, hi, state):
-    s = State(*state)
-    for w in range(lo, hi):
-        take_level(w, s)
 
 
 def global_planes(state: State, num_terrains: int) -> np.ndarray:

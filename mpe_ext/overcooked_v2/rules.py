@@ -178,8 +178,7 @@ def reset(w, e, s, p):
     while drawing:
         good = True
         if given:
-            if attempt == 0:
-                take_level(w, s)
+            take_level(w, s)
         else:
             scenes.seed_scene(w, s, p.split, p.style, index, attempt)
             good = scenes.draw_scene(w, s, p, p.style)
@@ -189,7 +188,7 @@ def reset(w, e, s, p):
         if good:
             good = begin(w, s, p, given)
         attempt += 1
-        drawing = not good and attempt < (1 if given else MOST_ATTEMPTS)
+        drawing = not good and attempt < MOST_ATTEMPTS
         s.found[w] = good
     for a in range(s.cell.shape[1]):
         s.action[w, a], s.told[w, a] = -1, -1
